@@ -247,7 +247,7 @@ fn tables_of_earlier_versions_go_on() {
 #[test]
 fn a_key_is_of_one_question() {
     let mut pair = Pair::start();
-    approve(&pair, Submitters::Own, Submitters::Peer);
+    approve(&pair, Sides::Own, Sides::Peer);
     for side in [pair.a(), pair.b()] {
         side.register("other", LESS.replace("less", "other").as_bytes()).unwrap();
     }

@@ -254,16 +254,8 @@ fn what_is_made_beside_requests_outlives_sessions() {
     }
 }
 
-/// A check that fails, on either side, in a set-up, in the supply or in a request on what is ready, ends the epoch of whoever sees it and
-/// holds the relation, before the other side hears of it.
-#[test]
-fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
-    let config = small();
-    let mut relation = Relation::default();
-    ok(relation.session(&config, false, |mut session, _| {
-        session.stock(500)?;
-        session.put_away()
-    }));
+/// Messages that a cheater changes, each with the ANDs of a job in which it is sent; beside requests or not.
+fn cheats() -> Vec<(Role, (Tag, usize), bool)> {
     let by_evaluator = [(cenote_ot::tags::TREES, 1), (tags::JIMU_RESULT, 10), (tags::JIMU_SUM, 1)];
     let by_garbler = [
         (tags::JIMU_OUTER, 10),
@@ -276,8 +268,31 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
     let by_leader = [tags::JIMU_ORDER, tags::JIMU_CHECK, tags::JIMU_INNER, tags::JIMU_PROOF];
     let cheats = by_evaluator.map(|cheat| (Role::Evaluator, cheat, false)).into_iter();
     let cheats = cheats.chain(by_garbler.map(|cheat| (Role::Garbler, cheat, false)));
-    let cheats = cheats.chain(by_leader.map(|tag| (Role::Garbler, (tag, 2000), true)));
-    for (cheater, (tag, ands), beside) in cheats {
+    cheats.chain(by_leader.map(|tag| (Role::Garbler, (tag, 2000), true))).collect()
+}
+
+/// The first message with this tag is another one.
+fn changes_one(tag: Tag, channel: &mut Channel) {
+    let mut cheated = false;
+    channel.tamper(move |frame| {
+        if frame.tag != tag.id || std::mem::replace(&mut cheated, true) {
+            return Fate::Pass;
+        }
+        Fate::Replace(frame.payload.iter().map(|byte| byte ^ 0xff).collect())
+    });
+}
+
+/// A check that fails, on either side, in a set-up, in the supply or in a request on what is ready, ends the epoch of whoever sees it and
+/// holds the relation, before the other side hears of it.
+#[test]
+fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
+    let config = small();
+    let mut relation = Relation::default();
+    ok(relation.session(&config, false, |mut session, _| {
+        session.stock(500)?;
+        session.put_away()
+    }));
+    for (cheater, (tag, ands), beside) in cheats() {
         let (mut copy, honest) = (relation.copy(), cheater.peer());
         let (ended, heard) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let (is_ended, was) = (Arc::clone(&ended), Arc::<AtomicBool>::clone(&heard));
@@ -291,15 +306,6 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
                 was.store(!is_ended.load(Ordering::SeqCst), Ordering::SeqCst);
             }
         }));
-        let cheat = move |channel: &mut Channel| {
-            let mut cheated = false;
-            channel.tamper(move |frame| {
-                if frame.tag != tag.id || std::mem::replace(&mut cheated, true) {
-                    return Fate::Pass;
-                }
-                Fate::Replace(frame.payload.iter().map(|byte| byte ^ 0xff).collect())
-            });
-        };
         let run = |mut session: Session, _| {
             if beside {
                 session.keep(ands, ands)?;
@@ -312,13 +318,13 @@ fn a_failed_check_ends_the_epoch_before_the_peer_hears_of_it() {
         let ends = if beside {
             let cheats = move |role, data: &mut Channel| {
                 if role == cheater {
-                    cheat(data);
+                    changes_one(tag, data);
                 }
             };
             copy.session_over(extendable_pair(LIMIT, cheats), &config, run)
         } else {
             let (mut a, mut b) = patient_pair();
-            cheat(if cheater == Role::Garbler { &mut a } else { &mut b });
+            changes_one(tag, if cheater == Role::Garbler { &mut a } else { &mut b });
             copy.session_over((a, b), &config, run)
         };
         let name = tag.name;

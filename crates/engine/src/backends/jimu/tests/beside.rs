@@ -307,7 +307,7 @@ fn the_batch_of_a_leader_that_closes_is_made() {
     });
     let ((), made) = both(
         (a, b),
-        |session| {
+        move |session| {
             session.keep(KEPT, KEPT).expect("a channel");
             hears.recv().expect("the other one replies");
             session.close();
