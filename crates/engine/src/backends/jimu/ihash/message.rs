@@ -120,7 +120,7 @@ pub fn encode(messages: &[Message], perm_blocks: usize, out: &mut Vec<u8>) {
 }
 
 /// Reads as many messages as there is room for; whether `bytes` has the length of so many. Whether
-/// a permutation part is in canonical form is for [`super::HashReceiver::agree`] to say.
+/// a permutation part is in canonical form is for [`super::Recogniser::agree`] to say.
 #[must_use]
 pub fn decode(bytes: &[u8], perm_blocks: usize, messages: &mut [Message]) -> bool {
     let message_len = encoded_len(1, perm_blocks);
