@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::link;
 use crate::output::{self, Format, Reply};
 use crate::service::client;
+use crate::service::running::Running;
 use crate::service::setup::InitServiceArgs;
 
 /// Where `pair` keeps the peer's certificate in an identity directory.
@@ -243,7 +244,14 @@ fn meet(args: &PairArgs, identity: &Identity) -> Result<Pairing, Failure> {
     if let Some(address) = &args.connect {
         return Ok(pair_connect(address, identity, wait)?);
     }
-    let listener = tcp_listen(args.listen.as_deref().unwrap_or_default())?;
+    let listener = tcp_listen(args.listen.as_deref().unwrap_or_default()).map_err(|fault| {
+        let failure = Failure::from(fault);
+        if Running::in_dir(&args.dir) != Running::Yes {
+            return failure;
+        }
+        let what = "the service of this directory runs, and has the port if it is the one for its peer: stop it, pair, and start it again";
+        Failure { message: format!("{}; {what}", failure.message), ..failure }
+    })?;
     output::note(&format!("listening on {}", listener.address()));
     Ok(pair_accept(listener, identity, wait, link::strangers())?)
 }

@@ -388,16 +388,35 @@ fn a_second_service_in_a_directory_is_told_of_the_first() {
 }
 
 #[test]
+fn what_a_running_service_stands_in_the_way_of_is_said() {
+    let owners = Owners::new();
+    let first = owners.serve("alice");
+    owners.until("alice", "it answers", |_| true);
+    let port = owners.address("alice", "[peer]");
+    let said = run(&format!("pair {} --listen {port} --replace", owners.dir("alice")));
+    assert!(said.error(5).contains("stop it, pair, and start it again"), "{said:?}");
+    let job = owners.ask("alice", "job submit less --priority 101");
+    assert!(job.error(2).starts_with("a priority is from -100 to 100"), "{job:?}");
+    assert_eq!(end(first).code, 0);
+}
+
+#[test]
 fn files_that_cannot_be_used_end_it_and_are_named() {
     let owners = Owners::new();
     let config = owners.at("alice", "cenote.toml");
     let good = fs::read_to_string(&config).unwrap();
     let role = "role = \"garbler\"";
+    let listens = format!("\nlisten = \"{}\"\n", owners.address("alice", "[peer]"));
     for (from, to, named) in [
         ("[pool]\n", "[pool]\nlargest = 7\n", "largest"),
         (role, "role = \"judge\"", "judge"),
         ("[peer]\n", "[peer]\nconnect = \"127.0.0.1:1\"\n", "give `listen` or `connect`"),
         ("small = 2000", "small = \"many\"", "small"),
+        (
+            &listens,
+            "\nlisten = \"nonsense\"\n",
+            "[peer] listen = \"nonsense\": no address; write HOST:PORT",
+        ),
         ("[pool]\n", "[pool\n", "line"),
         ("name = \"alice\"", "", "name"),
     ] {

@@ -88,6 +88,9 @@ fn collect(
             words.push(value.to_string());
             Ok(())
         }
+        (Value::Bool(_) | Value::Number(_) | Value::String(_), [size, ..], []) => {
+            Err(format!("an array of {size} items is needed, such as [1,2,3]"))
+        }
         _ => {
             Err("the JSON has another structure; `cenote program info` shows the input's"
                 .to_owned())

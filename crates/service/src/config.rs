@@ -286,6 +286,12 @@ impl Default for JobsConfig {
     }
 }
 
+/// Whether a text has the form of an address; whether there is such a host is seen when it is used.
+fn has_port(address: &str) -> bool {
+    let parts = address.rsplit_once(':');
+    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
 impl Config {
     /// The configuration in `dir`.
     ///
@@ -303,6 +309,12 @@ impl Config {
         config.dir = dir.to_owned();
         if config.peer.listen.is_some() == config.peer.connect.is_some() {
             return Err(invalid("[peer]: give `listen` or `connect`, one side each".into()));
+        }
+        for (key, address) in [("listen", &config.peer.listen), ("connect", &config.peer.connect)] {
+            if let Some(address) = address.as_ref().filter(|address| !has_port(address)) {
+                let what = format!("[peer] {key} = \"{address}\": no address; write HOST:PORT");
+                return Err(invalid(what));
+            }
         }
         if config.api.certificate.is_some() != config.api.key.is_some() {
             return Err(invalid(

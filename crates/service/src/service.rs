@@ -89,8 +89,12 @@ impl Service {
         if let Some(id) = inner.known(job, token, asked)? {
             return Ok((settled(inner, jobs::view(&inner.db, &id)?)?, false));
         }
-        if !are_parameters(&job.select) || !(-100..=100).contains(&job.priority) {
-            let what = "at most 16 parameters, of 256 bytes without control characters; a priority from -100 to 100";
+        if !(-100..=100).contains(&job.priority) {
+            let what = format!("a priority is from -100 to 100, not {}", job.priority);
+            return Err(ServiceError::invalid(what));
+        }
+        if !are_parameters(&job.select) {
+            let what = "select: at most 16 public parameters, names and values of at most 256 bytes without control characters";
             return Err(ServiceError::invalid(what));
         }
         let program = inner.registry.program(&inner.db, &job.program)?;

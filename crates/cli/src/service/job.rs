@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use cenote_job::json::is_json;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -61,7 +62,7 @@ pub(crate) enum JobCommand {
 pub(crate) struct SubmitArgs {
     /// Name or digest of a registered program.
     program: String,
-    /// Value of an own input that the approval leaves to the submitter, in JSON, or @FILE that holds it, which keeps it out of the list of processes.
+    /// Value of an own input that the approval leaves to the submitter: JSON, or the numbers of an array between commas or on lines; or @FILE that holds it, which keeps it out of the list of processes.
     #[arg(long = "input", value_name = "NAME=JSON|NAME=@FILE", value_parser = pair)]
     inputs: Vec<(String, String)>,
     /// Public parameter, known to both sides: which record of a data set is meant.
@@ -131,15 +132,24 @@ fn submit(args: SubmitArgs) -> Result<Reply, Failure> {
     }
 }
 
-/// A value of an input: JSON, or text that is none.
+/// A value of an input: JSON, a word that is none, or words between commas or on lines of their own, as `program eval` takes them.
 fn value(name: &str, given: &str) -> Result<Value, Failure> {
     let text = match given.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(file)
             .map_err(|error| Failure::bad_input(format!("--input {name}: {file}: {error}")))?,
         None => given.to_owned(),
     };
-    let text = text.trim();
-    Ok(serde_json::from_str(text).unwrap_or_else(|_| json!(text)))
+    Ok(read(text.trim()))
+}
+
+fn read(text: &str) -> Value {
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    if is_json(text) || !text.contains([',', '\n']) {
+        return json!(text);
+    }
+    text.trim_end_matches(',').split([',', '\n']).map(str::trim).collect()
 }
 
 /// The job once it has ended, or as it stands when the time is over.
@@ -203,5 +213,26 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_json_or_numbers_in_rows() {
+        for (text, value) in [
+            ("7", json!(7)),
+            ("[1, 2]", json!([1, 2])),
+            ("{\"a\": [1]}", json!({"a": [1]})),
+            ("0x1f", json!("0x1f")),
+            ("1\n2.5\r\n-3", json!(["1", "2.5", "-3"])),
+            ("1, 2,\n", json!(["1", "2"])),
+            // Left as it is, for the service to say what is wrong with it.
+            ("[1, 2", json!("[1, 2")),
+        ] {
+            assert_eq!(read(text.trim()), value, "{text}");
+        }
     }
 }

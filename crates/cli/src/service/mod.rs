@@ -16,7 +16,7 @@ pub(crate) mod client;
 pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod owner;
-mod running;
+pub(crate) mod running;
 pub(crate) mod serve;
 pub(crate) mod setup;
 mod shown;

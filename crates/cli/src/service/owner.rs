@@ -261,7 +261,7 @@ pub(crate) fn peer(command: PeerCommand) -> Result<Reply, Failure> {
     match command {
         PeerCommand::Show(service) => {
             let status = Client::new(&service)?.get("/v1/status", &[])?;
-            Ok(Reply::table(status["peer"].clone()))
+            Ok(Reply::table(worded(status["peer"].clone())).with_json(status["peer"].clone()))
         }
         PeerCommand::Lift(service) => {
             let status = Client::new(&service)?.post_empty("/v1/peer/lift")?;
@@ -275,8 +275,21 @@ pub(crate) fn status(service: &ServiceArgs) -> Result<Reply, Failure> {
     let status = Client::new(service)?.get("/v1/status", &[])?;
     let mut words = status.clone();
     let lanes = status["lanes"].as_array().cloned().unwrap_or_default();
-    words["lanes"] = lanes.into_iter().map(|lane| (word(&lane["name"]), lane)).collect();
+    words["lanes"] = lanes.into_iter().map(|lane| (word(&lane["name"]), worded(lane))).collect();
+    words["peer"] = worded(status["peer"].clone());
     Ok(Reply::table(words).with_json(status))
+}
+
+/// What the API says by the place in a pair, with its name: pools begun of all that may be, bytes sent and received.
+fn worded(mut part: Value) -> Value {
+    let pair = |value: &Value| Some((value.get(0)?.clone(), value.get(1)?.clone()));
+    if let Some((begun, most)) = pair(&part["pools"]) {
+        part["pools"] = json!(format!("{begun} begun, of {most}"));
+    }
+    if let Some((sent, received)) = pair(&part["bytes"]) {
+        part["bytes"] = json!(format!("{sent} sent, {received} received"));
+    }
+    part
 }
 
 /// An object with its times as people read them.
@@ -343,6 +356,14 @@ fn fields(columns: &[&str]) -> Result<BTreeMap<String, String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_names() {
+        let peer = worded(json!({"name": "bob", "pools": [2, 1024]}));
+        assert_eq!((&peer["pools"], &peer["name"]), (&json!("2 begun, of 1024"), &json!("bob")));
+        let lane = worded(json!({"pools": 2, "bytes": [7, 0], "done": 3}));
+        assert_eq!(lane, json!({"pools": 2, "bytes": "7 sent, 0 received", "done": 3}));
+    }
 
     #[test]
     fn sources_are_read() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Whether one runs: then it has locked its audit log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Running {
+pub(crate) enum Running {
     Yes,
     No,
     /// The log cannot be opened.
@@ -14,7 +14,7 @@ pub(super) enum Running {
 
 impl Running {
     /// In this directory.
-    pub(super) fn in_dir(dir: &Path) -> Running {
+    pub(crate) fn in_dir(dir: &Path) -> Running {
         let file = match File::open(dir.join("audit.log")) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Running::No,
