@@ -149,8 +149,7 @@ fn every_end_of_a_job_has_a_row() {
         reasons.extend(strings(said));
     }
     let jobs = text("crates/service/src/jobs.rs");
-    let (_, stopped) = jobs.split_once("fn fail_running").unwrap();
-    reasons.extend(strings(between(stopped, "let why = ", ";\n")[0]));
+    reasons.extend(strings(between(&jobs, "const STOPPED: &str =", ";\n")[0]));
     // Faults of sessions, of which a page has the beginning.
     let faults = text("crates/net/src/fault.rs");
     for said in between(&faults, "#[error(\"", "\")]") {
