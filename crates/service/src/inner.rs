@@ -20,7 +20,7 @@ use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
 use crate::model::{LineView, Origin};
-use crate::peer::connect::Way;
+use crate::peer::connect::{Backoff, Way};
 use crate::peer::lane::{self, Lane};
 use crate::peer::line::Line;
 use crate::peer::link;
@@ -61,8 +61,9 @@ pub(crate) struct Inner {
     pub(crate) links: AtomicU64,
     /// How often a connection of the link broke.
     pub(crate) breaks: AtomicU64,
-    /// How often the peer had news on a connection that was new.
+    /// How often a connection of the link that was new brought news or an answer, and how often a session opened.
     pub(crate) meetings: AtomicU64,
+    pub(crate) sessions: AtomicU64,
     pub(crate) stopping: AtomicBool,
     peer_stopping: AtomicBool,
     pub(crate) held: AtomicBool,
@@ -74,6 +75,12 @@ pub(crate) struct Inner {
 
 /// How long sessions may take to end before the peer is let in again.
 const ENDS: Duration = Duration::from_secs(10);
+
+/// The connections of the link, one for the news of each side.
+const BOTH: u64 = 0b11;
+
+/// How long a rest is at least, where something else has gone well with the peer: nobody is made to try without a pause.
+const LEAST_REST: Duration = Duration::from_millis(500);
 
 /// How long an owner waits for a measure of the line.
 const MEASURE: Duration = Duration::from_secs(20);
@@ -130,6 +137,7 @@ impl Inner {
             links: AtomicU64::new(0),
             breaks: AtomicU64::new(0),
             meetings: AtomicU64::new(0),
+            sessions: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             peer_stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
@@ -462,12 +470,22 @@ impl Inner {
         *lock(&self.peer_head) = Some(head);
     }
 
-    pub(crate) fn linked(&self, tells: bool, up: bool) {
+    /// A connection of the link is there; whether the peer takes part in it is not known yet. It says itself if it stops.
+    pub(crate) fn reached(&self) {
+        self.peer_stopping.store(false, Ordering::SeqCst);
+    }
+
+    /// The peer has spoken on a connection of the link that is new.
+    pub(crate) fn linked(&self, tells: bool) {
+        self.links.fetch_or(1 << u64::from(tells), Ordering::SeqCst);
+        self.meetings.fetch_add(1, Ordering::SeqCst);
+        self.changed();
+    }
+
+    /// A connection of the link is gone, if it was there.
+    pub(crate) fn unlinked(&self, tells: bool) {
         let bit = 1 << u64::from(tells);
-        if up {
-            self.links.fetch_or(bit, Ordering::SeqCst);
-            self.peer_stopping.store(false, Ordering::SeqCst);
-        } else if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 {
+        if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 {
             // A thread always reads from the one on which the peer tells, so that its end is seen at once; a line that goes nowhere is seen
             // on either first, and the next job would be agreed on by then.
             self.breaks.fetch_add(1, Ordering::SeqCst);
@@ -475,10 +493,15 @@ impl Inner {
         }
     }
 
+    /// Whether each side hears what the other one tells.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.links.load(Ordering::SeqCst) == BOTH
+    }
+
     /// Measures the line to the peer, on the link.
     pub(crate) fn measure(&self) -> Result<LineView, ServiceError> {
         let conflict = |what: String| ServiceError::new(ErrorKind::Conflict, what);
-        if self.links.load(Ordering::SeqCst) == 0 {
+        if !self.is_linked() {
             return Err(conflict("the peer is not connected; `cenote doctor` says more".into()));
         }
         match self.line.ask(MEASURE, || self.changed()) {
@@ -522,15 +545,22 @@ impl Inner {
         }
     }
 
-    /// Waits so long before something is tried again with the peer; not longer than a sixth of it, half a second at least, once the peer has called for it
-    /// or it is `soon`. Two sides that wait at random would keep missing each other: a call that nobody takes ends after 20 s, and no wait is above 30 s.
-    pub(crate) fn rest(&self, purpose: &str, limit: Duration, mut soon: impl FnMut() -> bool) {
-        let least = limit.min(Duration::from_millis(500).max(limit / 6));
-        let end = Instant::now() + limit;
-        self.pause(least);
-        while Instant::now() < end && !self.way.is_over() && !self.way.is_called(purpose) && !soon()
-        {
-            std::thread::sleep(Duration::from_millis(50));
+    /// Waits as a backoff says before something is tried again with the peer; half a second at most once it `is_new`, which another connection that went well
+    /// says: four that each wait for themselves would be there one after the other, up to half a minute apart.
+    pub(crate) fn rest(&self, purpose: &str, backoff: &mut Backoff, is_new: impl Fn() -> bool) {
+        let limit = backoff.next();
+        let begins = Instant::now();
+        while begins.elapsed() < limit && !self.way.is_over() {
+            let waited = begins.elapsed();
+            // Two sides that wait at random would keep missing each other: a call that nobody takes ends after 20 s, and no wait is above 30 s.
+            let called = waited >= limit / 6 && self.way.is_called(purpose);
+            if waited >= LEAST_REST && (called || is_new()) {
+                break;
+            }
+            std::thread::sleep(limit.saturating_sub(waited).min(Duration::from_millis(50)));
+        }
+        if is_new() {
+            backoff.soon();
         }
     }
 }

@@ -379,7 +379,7 @@ impl Service {
                 name: inner.config.peer.name.clone(),
                 fingerprint: inner.peer_name(),
                 role: inner.config.peer.role.name().to_owned(),
-                connected: inner.links.load(Ordering::SeqCst) > 0,
+                connected: inner.is_linked(),
                 held: inner.is_held(),
                 pools: [pools, MOST_POOLS],
                 epsilon_log2: (error > 0.0 && inner.lanes.iter().all(|lane| lane.seen.is_known()))
@@ -414,11 +414,11 @@ impl Service {
         self.0.lanes.iter().map(of).collect()
     }
 
-    /// Whether jobs would run now.
+    /// Whether jobs would run now, of either owner's: the peer hears of those of the own one.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let stops = self.0.is_stopping() || self.0.peer_is_stopping();
-        !stops && self.lanes().iter().all(|lane| lane.state == "ready")
+        !stops && self.0.is_linked() && self.lanes().iter().all(|lane| lane.state == "ready")
     }
 
     /// The head of the audit log, and the last one that the peer told of its own since the service started.

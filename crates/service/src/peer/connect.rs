@@ -299,6 +299,8 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     const FIRST: Duration = Duration::from_millis(100);
+    /// After a wait that something else ended: a peer that breaks off whatever it begins has this side try as often, not more.
+    const SOON: Duration = Duration::from_millis(500);
     const LONGEST: Duration = Duration::from_secs(30);
 
     pub(crate) const fn new() -> Backoff {
@@ -321,7 +323,13 @@ impl Backoff {
 
     /// The peer is there, perhaps another one: what was refused may not be any more.
     pub(crate) const fn soon(&mut self) {
-        self.wait = Backoff::FIRST;
+        self.wait = Backoff::SOON;
+    }
+
+    /// One that waits longest already, for tests.
+    #[cfg(test)]
+    pub(crate) const fn longest() -> Backoff {
+        Backoff { wait: Backoff::LONGEST, refused: None }
     }
 
     /// A side refused the other for good: who calls waits longest from now on, who is called is there for the next call. Whether that is news.
@@ -362,7 +370,7 @@ mod tests {
         assert!(backoff.refuse(&refused("version"), true));
         assert!(backoff.next() >= Backoff::LONGEST / 2);
         backoff.soon();
-        assert!(backoff.next() <= Backoff::FIRST);
+        assert!((Backoff::SOON / 2..=Backoff::SOON).contains(&backoff.next()));
         assert!(!backoff.refuse(&refused("version"), true));
         assert!(backoff.refuse(&refused("level"), false));
         assert!(backoff.next() <= Backoff::FIRST);

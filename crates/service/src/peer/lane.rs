@@ -314,6 +314,9 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
         }
         hold = Hold::default();
         lane.opens();
+        // A peer that has started again may have been told something else. Not another lane's session: two that break off would wake each other.
+        let met = inner.meetings.load(Ordering::SeqCst);
+        let is_new = || inner.meetings.load(Ordering::SeqCst) != met;
         // A defect ends a session, not the service.
         let served = catch_unwind(AssertUnwindSafe(|| serve(inner, lane, &mut backoff)));
         let ended = served.unwrap_or_else(|_| Err(Fault::Internal("a lane panicked".into())));
@@ -327,18 +330,21 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             Ok(()) => {
                 lane.set(|now| (now.state, now.reason) = ("waiting", Some(ENDED.into())));
                 inner.changed();
-                inner.rest(&lane.purpose(), backoff.next(), || false);
+                inner.rest(&lane.purpose(), &mut backoff, is_new);
             }
             Err(fault) => {
                 inner.fail_left(lane, &fault);
                 no_session(inner, lane, &fault, &mut backoff);
+                if !inner.is_held() {
+                    inner.rest(&lane.purpose(), &mut backoff, is_new);
+                }
             }
         }
     }
     lane.set(|now| now.state = "stopped");
 }
 
-/// Says why there is no session, and waits before the next is tried.
+/// Says why there is no session.
 fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) {
     let (name, held) = (lane.name(), inner.is_held());
     let calm = matches!(fault, Fault::Transport(_) | Fault::PeerAborted);
@@ -358,16 +364,6 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
     } else {
         tracing::error!(lane = name, %fault, "no session");
     }
-    if held {
-        return;
-    }
-    // A peer that has started again may have been told something else.
-    let met = inner.meetings.load(Ordering::SeqCst);
-    let is_new = || inner.meetings.load(Ordering::SeqCst) != met;
-    inner.rest(&lane.purpose(), backoff.next(), is_new);
-    if is_new() {
-        backoff.soon();
-    }
 }
 
 const ENDED: &str = "the session ended in order; the next one opens";
@@ -378,6 +374,7 @@ const HELD: &str = "a check failed: the peer, or somebody in its place, cheated;
 fn serve(inner: &Arc<Inner>, lane: &Lane, backoff: &mut Backoff) -> Result<(), Fault> {
     let breaks = inner.breaks.load(Ordering::SeqCst);
     let mut session = open(inner, lane)?;
+    inner.sessions.fetch_add(1, Ordering::SeqCst);
     lane.goes_on(session.memories());
     look(lane, &mut session);
     let ended = work(inner, lane, &mut session, backoff, breaks);

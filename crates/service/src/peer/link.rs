@@ -31,14 +31,20 @@ const SILENT: Duration = super::lane::SILENT;
 
 /// Tells this side's news, or hears the peer's, until the service stops.
 pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
+    keep(inner, tells, Backoff::new());
+}
+
+fn keep(inner: &Inner, tells: bool, mut backoff: Backoff) {
     let calls = inner.config.peer.connect.is_some();
     let purpose = PURPOSES[usize::from(calls != tells)];
-    let mut backoff = Backoff::new();
+    // Whatever of the peer answers: it is there.
+    let met = || [&inner.meetings, &inner.sessions].map(|all| all.load(Ordering::SeqCst));
     while !inner.way.is_over() {
+        let before = met();
         let ended = inner.way.channel(purpose, WAIT).and_then(|mut channel| {
             // A connection that ends nowhere is found out by this.
             channel.set_idle_limit(SILENT);
-            inner.linked(tells, true);
+            inner.reached();
             let ended = match tells {
                 true => tell(inner, &mut channel, &mut backoff),
                 false => hear(inner, &mut channel, &mut backoff),
@@ -50,7 +56,7 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
             }
             ended
         });
-        inner.linked(tells, false);
+        inner.unlinked(tells);
         if tells {
             inner.line.broke();
         }
@@ -62,14 +68,14 @@ pub(crate) fn run(inner: &Arc<Inner>, tells: bool) {
             } else {
                 tracing::debug!(%fault, purpose, "the link is down");
             }
-            inner.rest(purpose, backoff.next(), || false);
+            inner.rest(purpose, &mut backoff, || met() != before);
         }
     }
 }
 
 fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
     let mut seen = 0;
-    let mut said: Option<(Instant, bool)> = None;
+    let (mut said, mut met): (Option<(Instant, bool)>, _) = (None, false);
     while !inner.way.is_over() {
         let news = news(inner, said.is_none()).map_err(unavailable)?;
         let news = News { measure: said.is_some() && inner.line.begins(), ..news };
@@ -91,6 +97,9 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         let answer = Answer::decode(&bytes, &news)?;
         // Only now: a connection that ends at its first message is no success.
         backoff.reset();
+        if !std::mem::replace(&mut met, true) {
+            inner.linked(true);
+        }
         answered(inner, &news, &answer).map_err(unavailable)?;
         if news.measure {
             let soon = "this side measured a moment ago, as the peer sees it".to_owned();
@@ -148,7 +157,7 @@ fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         let news = News::decode(&bytes)?;
         backoff.reset();
         if !std::mem::replace(&mut met, true) {
-            inner.meetings.fetch_add(1, Ordering::SeqCst);
+            inner.linked(false);
         }
         let answer = heard(inner, &news).map_err(unavailable)?;
         channel.send(ANSWER, &encode(&answer)?)?;
@@ -184,4 +193,87 @@ pub(crate) fn heard(inner: &Inner, news: &News) -> Result<Answer, ServiceError> 
 
 fn unavailable(error: ServiceError) -> Fault {
     Fault::Storage(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use cenote_net::Identity;
+
+    use super::*;
+    use crate::Service;
+
+    /// A service that has no threads, and a port to which it connects.
+    fn connects() -> (tempfile::TempDir, Arc<Inner>, TcpListener) {
+        let temp = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = format!(
+            "name = \"b\"\n[peer]\nname = \"a\"\nrole = \"evaluator\"\nconnect = \"{address}\"\n"
+        );
+        std::fs::write(temp.path().join("cenote.toml"), config).unwrap();
+        Identity::generate("b").unwrap().save(temp.path()).unwrap();
+        let peer = Identity::generate("a").unwrap().certificate().to_pem();
+        std::fs::write(temp.path().join("peer.crt.pem"), peer).unwrap();
+        let inner = Inner::open_in(temp.path()).unwrap().0;
+        (temp, inner, listener)
+    }
+
+    #[test]
+    fn a_connection_that_goes_well_has_the_others_try_at_once() {
+        let (_temp, inner, listener) = connects();
+        listener.set_nonblocking(true).unwrap();
+        let called = |limit: Duration| {
+            let end = Instant::now() + limit;
+            while Instant::now() < end {
+                if listener.accept().is_ok() {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            false
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| keep(&inner, true, Backoff::longest()));
+            // Whoever is there hangs up, so that it rests, for 15 s at least.
+            assert!(called(Duration::from_secs(5)));
+            let alone = called(Duration::from_secs(1));
+            inner.sessions.fetch_add(1, Ordering::SeqCst);
+            let again = called(Duration::from_secs(5));
+            inner.way.end();
+            assert!(!alone && again);
+        });
+    }
+
+    #[test]
+    fn nobody_is_made_to_try_without_a_pause() {
+        let (_temp, inner, _listener) = connects();
+        let mut backoff = Backoff::longest();
+        for least in [500, 250, 250] {
+            let begins = Instant::now();
+            inner.rest("link.caller", &mut backoff, || true);
+            let took = begins.elapsed();
+            assert!(took >= Duration::from_millis(least), "{took:?}");
+            assert!(took < Duration::from_secs(5), "{took:?}");
+        }
+    }
+
+    #[test]
+    fn a_service_is_ready_once_both_sides_hear_each_other() {
+        let (_temp, inner, _listener) = connects();
+        let service = Service(Arc::clone(&inner));
+        inner.lanes.iter().for_each(|lane| lane.set(|now| now.state = "ready"));
+        let is = || (service.is_ready(), service.status().unwrap().peer.connected);
+        assert_eq!(is(), (false, false));
+        for tells in [true, false] {
+            inner.linked(!tells);
+            assert_eq!(is(), (false, false), "of the peer's or the own jobs nobody hears");
+            inner.linked(tells);
+            assert_eq!(is(), (true, true));
+            inner.unlinked(tells);
+            assert_eq!(is(), (false, false));
+            inner.unlinked(!tells);
+        }
+    }
 }

@@ -431,7 +431,9 @@ impl<S: Supply> Depot<S> {
         }
         self.end();
     }
+}
 
+impl<S> Depot<S> {
     /// Asks the supply to end; its last step may take a moment, for which the drop waits.
     pub(super) fn end(&self) {
         let Some(Thread { cancel, .. }) = &self.beside else { return };
@@ -443,11 +445,11 @@ impl<S: Supply> Depot<S> {
 
 impl<S> Drop for Depot<S> {
     fn drop(&mut self) {
-        let Some(Thread { thread, cancel, .. }) = self.beside.take() else { return };
-        self.shelves.want(|store| store.end = true);
-        cancel.cancel();
-        // It has nothing to say, not even of a panic.
-        let _ = thread.join();
+        self.end();
+        if let Some(Thread { thread, .. }) = self.beside.take() {
+            // It has nothing to say, not even of a panic.
+            let _ = thread.join();
+        }
     }
 }
 

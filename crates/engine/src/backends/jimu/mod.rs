@@ -489,14 +489,6 @@ impl Core {
         fault
     }
 
-    /// Nothing is opened once a check of the supply has failed.
-    fn is_sound(&self) -> Result<(), Fault> {
-        match &self.side {
-            Side::Garbler(side) => side.depot.ready().map(drop),
-            Side::Evaluator(side) => side.depot.ready().map(drop),
-        }
-    }
-
     /// Asks the supply to end, where it works beside requests.
     fn end(&self) {
         match &self.side {
