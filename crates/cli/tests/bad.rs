@@ -515,3 +515,47 @@ fn audit_logs_that_differ_are_a_finding() {
         assert_eq!(text.unwrap().contains("a service crashed"), expected);
     }
 }
+
+/// Once for each change, with the reason, and nothing of what was computed.
+#[test]
+fn the_log_says_who_is_there_which_lanes_are_ready_and_which_jobs_did_not_end_well() {
+    let owners = Owners::new();
+    let [alice, bob] = ["alice", "bob"].map(|name| owners.serve(name));
+    owners.agree();
+    let ready = |status: &Value| is_ready(status) && status["peer"]["connected"] == true;
+    owners.until("alice", "both are ready", ready);
+    assert_eq!(owners.compute().code, 0);
+    let refused = "job submit less --input x=31415926 --select which=seven --wait";
+    assert_eq!(owners.ask("alice", refused).code, 3);
+    let jobs = owners.ask("alice", "job list").json;
+    assert_eq!(end(bob).code, 0);
+    let away = |status: &Value| status["peer"]["connected"] == false && !is_ready(status);
+    owners.until("alice", "bob is away", away);
+    thread::sleep(Duration::from_secs(8));
+    let log = end(alice).stderr;
+    assert!(!log.contains("31415926"), "{log}");
+    let all = || log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let said = |message: &str| -> Vec<Value> {
+        all().filter(|line| line["message"] == message && line["level"] == "INFO").collect()
+    };
+    let why = |line: &Value| line["why"].as_str().is_some_and(|why| !why.is_empty());
+    let (here, gone) = (said("the peer is connected"), said("the peer is away"));
+    assert_eq!((here.len(), gone.len()), (1, 1), "{log}");
+    assert!(why(&gone[0]) && gone[0]["peer"] == "peer", "{log}");
+    for lane in ["small", "large"] {
+        let of = all().filter(|line| line["lane"] == lane);
+        let words = of.filter_map(|line| {
+            let message = line["message"].as_str()?.to_owned();
+            assert!(message != "the lane is not ready" || why(&line), "{line}");
+            message.starts_with("the lane is ").then_some(message)
+        });
+        let words: Vec<String> = words.collect();
+        assert!(words.windows(2).all(|two| two[0] != two[1]), "{words:?}");
+        assert_eq!(words.last().unwrap(), "the lane is not ready");
+        assert!(words.contains(&"the lane is ready".to_owned()), "{words:?}");
+    }
+    let job = jobs.as_array().unwrap().iter().find(|job| job["state"] == "refused").unwrap();
+    let refused = said("a job was refused");
+    assert_eq!(refused.len(), 1, "{log}");
+    assert_eq!((&refused[0]["job"], &refused[0]["why"]), (&job["id"], &job["reason"]));
+}

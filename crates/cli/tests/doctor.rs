@@ -206,7 +206,8 @@ fn what_others_may_read_is_bad() {
     ] {
         let path = owners.at("alice", file);
         if !path.exists() {
-            fs::write(&path, "not looked into").unwrap();
+            // What a key has.
+            fs::write(&path, [7; 32]).unwrap();
         }
         owners.chmod(file, mode);
         let (_, remedy) = owners.fault(check);
@@ -216,6 +217,66 @@ fn what_others_may_read_is_bad() {
     assert_eq!(owners.doctor("alice").code, 0);
     owners.chmod("", 0o755);
     assert_eq!(state(&owners.doctor("alice"), "directory"), "warning");
+}
+
+/// A service would not start.
+#[test]
+fn what_the_service_wrote_and_cannot_use_is_bad() {
+    let owners = Owners::new();
+    let mut service = start(&format!("serve {}", owners.at("alice", "").display()));
+    service.told("{");
+    let started = Instant::now();
+    while !owners.at("alice", "owner.pub").exists()
+        || fs::read(owners.at("alice", "audit.log")).is_ok_and(|log| log.is_empty())
+    {
+        assert!(started.elapsed() < LIMIT);
+        thread::sleep(Duration::from_millis(50));
+    }
+    let pid = Pid::from_raw(i32::try_from(service.child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(service.end().code, 0);
+    let said = owners.doctor("alice");
+    assert_eq!((said.code, state(&said, "audit log")), (0, "ok"), "{said:?}");
+    let kept = |file: &str| {
+        let (path, away) = (owners.at("alice", file), owners.home.path().join("kept"));
+        fs::copy(&path, &away).unwrap();
+        (path, away)
+    };
+    let refused = |remedy: &str| {
+        let said = run(&format!("serve {}", owners.at("alice", "").display()));
+        assert!(said.error(8).contains(remedy), "{said:?}");
+    };
+    let (path, away) = kept("owner.key");
+    for public in [true, false] {
+        fs::remove_file(&path).unwrap();
+        if !public {
+            fs::remove_file(owners.at("alice", "owner.pub")).unwrap();
+        }
+        let (found, remedy) = owners.fault("owner's key");
+        assert!(found.contains("is missing") && remedy == "put owner.key back from the backup");
+        refused(&remedy);
+        assert!(!path.exists(), "another key took its place");
+        fs::copy(&away, &path).unwrap();
+    }
+    for (file, check, spoilt, remedy) in [
+        ("service.db", "database", &b"no database, though it has some bytes\n"[..], "backup"),
+        ("audit.log", "audit log", b"{}\n", "keep this file"),
+    ] {
+        let (path, away) = kept(file);
+        fs::write(&path, spoilt).unwrap();
+        assert!(owners.fault(check).1.contains(remedy));
+        refused("; ");
+        fs::copy(&away, &path).unwrap();
+    }
+    let (path, away) = kept("service.db");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(state(&owners.doctor("alice"), "database"), "warning");
+    fs::copy(&away, &path).unwrap();
+    // What a crash cuts off at the end, the service notes and goes on.
+    let (path, _) = kept("audit.log");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole[..], &whole[..20]].concat()).unwrap();
+    assert_eq!(owners.doctor("alice").code, 0);
 }
 
 #[test]
@@ -263,7 +324,9 @@ fn a_clock_that_was_set_back_is_bad() {
     let owners = Owners::new();
     fs::write(owners.at("alice", "audit.log"), "{\"time\":\"2999-01-01T00:00:00.000Z\"}\n")
         .unwrap();
-    let (found, _) = owners.fault("clock");
+    let said = owners.doctor("alice");
+    assert_eq!(state(&said, "clock"), "bad");
+    let found = check_of(&said, "clock")["found"].as_str().expect("a text");
     assert!(found.contains("2999-01-01"), "{found}");
 }
 

@@ -225,10 +225,8 @@ impl Inner {
         if let Some(used) = used.and_then(|used| used).map_err(because(Refusal::Unavailable))? {
             return Err((Refusal::Quota, used.error(who, &quota).to_string()));
         }
-        // The own owner's jobs do not wait for whatever the peer calls urgent.
-        let offer = Offer { priority: offer.priority.min(0), ..offer.clone() };
         let arrival = Arrival {
-            offer: &offer,
+            offer,
             origin: Origin::Peer,
             state: JobState::Queued,
             approval: permit.id,
@@ -492,7 +490,10 @@ impl Inner {
         let kind = if state == JobState::Failed { "job.failed" } else { "job.refused" };
         let logged = match ended {
             Ok(true) => {
-                tracing::info!(job = id, why = logged, "the job has not ended well");
+                match state {
+                    JobState::Failed => tracing::info!(job = id, why = logged, "a job failed"),
+                    _ => tracing::info!(job = id, why = logged, "a job was refused"),
+                }
                 self.log(kind, Some(id), None, facts(&[("reason", json!(logged))]))
             }
             Ok(false) => Ok(()),

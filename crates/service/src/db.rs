@@ -6,6 +6,7 @@
 //! many changes share one wait and readers have none ([`Db::settle`]).
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::model::Millis;
 
 /// Version of the tables; another one is refused.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The tables of version 1.
 const TABLES: &str = "
@@ -62,6 +63,12 @@ const THIRD: &str = "
 ALTER TABLE job ADD COLUMN asked BLOB;
 ";
 
+/// What version 4 has instead: each owner's jobs have an order of their own.
+const FOURTH: &str = "
+DROP INDEX job_next;
+CREATE INDEX job_turn ON job (state, lane, origin, priority DESC, number);
+";
+
 /// The database of one service.
 pub(crate) struct Db {
     connection: Mutex<Connection>,
@@ -100,7 +107,7 @@ impl Db {
         match version {
             VERSION => {}
             before @ 0..VERSION => {
-                let steps = [TABLES, SECOND, THIRD][before as usize..].concat();
+                let steps = [TABLES, SECOND, THIRD, FOURTH][before as usize..].concat();
                 let make = format!("BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;");
                 db.execute_batch(&make).map_err(failed)?;
             }
@@ -193,6 +200,22 @@ impl Db {
         // A panic inside a transaction undoes it.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the file at `path` may be a database: one begins so, or is empty. It is not opened, which would change it.
+///
+/// # Errors
+/// `Unavailable`, with the remedy.
+pub fn look(path: &Path) -> Result<(), ServiceError> {
+    let mut begins = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut begins));
+    let what = match read {
+        Ok(_) if begins.is_empty() || begins == b"SQLite format 3\0" => return Ok(()),
+        Ok(_) => "this is no database".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let what = format!("{}: {what}; put it back from the backup", path.display());
+    Err(ServiceError::new(ErrorKind::Unavailable, what))
 }
 
 /// Makes the file with the owner's permissions alone: inputs and results wait in it.

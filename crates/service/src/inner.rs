@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::audit::{AuditError, AuditLog, Entry, Head, OwnerKey, PublicKey};
 use crate::config::{Config, Quota};
+use crate::course::told;
 use crate::db::Db;
 use crate::error::{ErrorKind, ServiceError};
 use crate::evidence;
@@ -73,6 +74,16 @@ pub(crate) struct Inner {
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// Of a directory that [`is_database_lost`] is about.
+pub const DATABASE_LOST: &str = "service.db is not there, though the audit log has lines: programs, approvals and results are gone";
+
+/// Whether a service in this directory had a database and has none: it would start with an empty one, in which nothing is approved.
+#[must_use]
+pub fn is_database_lost(dir: &Path) -> bool {
+    let has_lines = std::fs::metadata(dir.join("audit.log")).is_ok_and(|log| log.len() > 0);
+    has_lines && !dir.join("service.db").exists()
+}
+
 /// How long sessions may take to end before the peer is let in again.
 const ENDS: Duration = Duration::from_secs(10);
 
@@ -105,6 +116,9 @@ impl Inner {
         let identity = Identity::load(dir).map_err(unusable)?;
         let file = config.path(&config.peer.certificate);
         let peer = PeerCertificate::load(&file).map_err(unusable)?;
+        if is_database_lost(dir) {
+            tracing::warn!("{DATABASE_LOST}; put it back from the backup");
+        }
         let db = Db::open(&dir.join("service.db"))?;
         let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(unavailable)?);
         let settled = db.with(|db| Ok(jobs::logged(db)))??;
@@ -167,6 +181,7 @@ impl Inner {
         // Before anything is written down of which nobody waits for the disk: a job's own note may be lost with its line.
         self.db.change(|db| jobs::note_logged(db, self.audit.head().sequence))?;
         for id in jobs::fail_running(&self.db)? {
+            tracing::info!(job = id, why = jobs::STOPPED, "a job failed");
             self.log(
                 "job.failed",
                 Some(&id),
@@ -477,15 +492,27 @@ impl Inner {
 
     /// The peer has spoken on a connection of the link that is new.
     pub(crate) fn linked(&self, tells: bool) {
-        self.links.fetch_or(1 << u64::from(tells), Ordering::SeqCst);
+        let bit = 1 << u64::from(tells);
+        let before = self.links.fetch_or(bit, Ordering::SeqCst);
+        if before != BOTH && before | bit == BOTH {
+            tracing::info!(peer = self.config.peer.name, "the peer is connected");
+        }
         self.meetings.fetch_add(1, Ordering::SeqCst);
         self.changed();
     }
 
     /// A connection of the link is gone, if it was there.
-    pub(crate) fn unlinked(&self, tells: bool) {
+    pub(crate) fn unlinked(&self, tells: bool, ended: &Result<(), Fault>) {
         let bit = 1 << u64::from(tells);
-        if self.links.fetch_and(!bit, Ordering::SeqCst) & bit != 0 {
+        let before = self.links.fetch_and(!bit, Ordering::SeqCst);
+        if before == BOTH
+            && !self.way.is_over()
+            && let Err(fault) = ended
+        {
+            let (peer, why) = (&self.config.peer.name, fault.to_string());
+            tracing::info!(peer, why = told(&why), "the peer is away");
+        }
+        if before & bit != 0 {
             // A thread always reads from the one on which the peer tells, so that its end is seen at once; a line that goes nowhere is seen
             // on either first, and the next job would be agreed on by then.
             self.breaks.fetch_add(1, Ordering::SeqCst);

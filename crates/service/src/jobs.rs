@@ -1,5 +1,6 @@
 //! Where jobs stand, in the database: each change of state is one transaction, and the only one that leads there.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -234,16 +235,46 @@ pub(crate) fn stored(db: &Connection, id: &str) -> Result<Option<Stored>, Servic
     }))
 }
 
-/// The next jobs of a lane, at most so many, with the digests of their programs: the highest priority first, then the oldest.
+/// A job that waits for its turn.
+struct Waits {
+    priority: i32,
+    number: i64,
+    /// Its id and the digest of its program.
+    job: [String; 2],
+}
+
+/// The next jobs of a lane, at most so many, with the digests of their programs: each owner's with the highest priority first, then the oldest.
 pub(crate) fn next(db: &Db, small: bool, most: usize) -> Result<Vec<[String; 2]>, ServiceError> {
-    let find = "SELECT id, program FROM job WHERE state = 'queued' AND lane = ?1 AND (deadline_at IS NULL OR deadline_at > ?2)
-        ORDER BY priority DESC, number LIMIT ?3";
+    let find = "SELECT id, program, priority, number FROM job WHERE state = 'queued' AND lane = ?1 AND origin = ?2
+        AND (deadline_at IS NULL OR deadline_at > ?3) ORDER BY priority DESC, number LIMIT ?4";
     db.with(|db| {
         let mut find = db.prepare_cached(find)?;
-        let rows = find.query_map(params![lane(small), now(), most as i64], |row| {
-            Ok([row.get(0)?, row.get(1)?])
-        })?;
-        rows.collect()
+        let mut of = |origin: Origin| {
+            let which = params![lane(small), origin_name(origin), now(), most as i64];
+            let rows = find.query_map(which, |row| {
+                let job = [row.get(0)?, row.get(1)?];
+                Ok(Waits { priority: row.get(2)?, number: row.get(3)?, job })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let (own, peers) = (of(Origin::Own)?, of(Origin::Peer)?);
+        Ok(by_turns(own, peers).take(most).collect())
+    })
+}
+
+/// Both owners' jobs, each in their order. Whatever the peer calls urgent goes before its other jobs alone: beside the own ones it has priority 0 at most.
+fn by_turns(own: Vec<Waits>, peers: Vec<Waits>) -> impl Iterator<Item = [String; 2]> {
+    let (mut own, mut peers) = (own.into_iter().peekable(), peers.into_iter().peekable());
+    std::iter::from_fn(move || {
+        let is_own = match (own.peek(), peers.peek()) {
+            (Some(own), Some(peers)) => {
+                let rank = |priority, waits: &Waits| (Reverse(priority), waits.number);
+                rank(own.priority, own) < rank(peers.priority.min(0), peers)
+            }
+            (own, _) => own.is_some(),
+        };
+        let next = if is_own { own.next() } else { peers.next() };
+        next.map(|waits| waits.job)
     })
 }
 

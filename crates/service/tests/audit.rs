@@ -498,6 +498,20 @@ fn the_key_is_kept_for_its_owner_alone() {
     assert!(OwnerKey::load_or_create(&path).unwrap_err_text().contains("no public key"));
     fs::remove_file(&public).unwrap();
 
+    // What it has signed, or its public half, is there without it: no other key takes its place.
+    let log = dir.path().join("audit.log");
+    for (left, text) in [(&log, "{}\n".to_owned()), (&public, format!("{}\n", key.public()))] {
+        fs::rename(&path, dir.path().join("away")).unwrap();
+        fs::write(left, text).unwrap();
+        let error = OwnerKey::load_or_create(&path).unwrap_err_text();
+        assert!(error.ends_with("; put owner.key back from the backup"), "{error}");
+        assert!(OwnerKey::look(&path).unwrap_err_text() == error && !path.exists());
+        fs::rename(dir.path().join("away"), &path).unwrap();
+        assert_eq!(OwnerKey::look(&path).unwrap().unwrap().public(), key.public());
+        fs::remove_file(left).unwrap();
+    }
+    assert!(OwnerKey::look(&dir.path().join("none/owner.key")).unwrap().is_none());
+
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     assert!(OwnerKey::load_or_create(&path).unwrap_err_text().contains("others may read it"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

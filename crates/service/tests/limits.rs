@@ -223,7 +223,8 @@ fn tables_of_earlier_versions_go_on() {
     // As a release before this one left them.
     let file = pair.dir(0).join("service.db");
     let db = rusqlite::Connection::open(&file).unwrap();
-    db.execute_batch("ALTER TABLE job DROP COLUMN asked; PRAGMA user_version = 2;").unwrap();
+    let second = "DROP INDEX job_turn; CREATE INDEX job_next ON job (state, lane, priority DESC, number); ALTER TABLE job DROP COLUMN asked;";
+    db.execute_batch(&format!("{second} PRAGMA user_version = 2;")).unwrap();
     drop(db);
     pair.start_one(0);
     // What its inputs were is not known any more.
@@ -231,9 +232,9 @@ fn tables_of_earlier_versions_go_on() {
     assert_eq!(pair.a().submit_as(&other, "x").unwrap().0.id, job.id);
     pair.stop_one(0);
     let db = rusqlite::Connection::open(&file).unwrap();
-    let back = "ALTER TABLE job DROP COLUMN asked; DROP INDEX job_waits; DROP TABLE drawn; DROP TABLE cut; ALTER TABLE job DROP COLUMN submitter;
+    let back = "DROP INDEX job_waits; DROP TABLE drawn; DROP TABLE cut; ALTER TABLE job DROP COLUMN submitter;
         ALTER TABLE job DROP COLUMN ands; ALTER TABLE program DROP COLUMN smallest_group; PRAGMA user_version = 1;";
-    db.execute_batch(back).unwrap();
+    db.execute_batch(&format!("{second} {back}")).unwrap();
     drop(db);
     pair.start_one(0);
     assert_eq!(pair.a().job(&job.id).unwrap().state, JobState::Done);

@@ -19,6 +19,9 @@ const KEY: usize = 32;
 /// Of the file beside the key that has the public half.
 const PUBLIC: &str = "pub";
 
+/// The log that the key signs, beside it.
+const LOG: &str = "audit.log";
+
 /// The key that an owner signs with. Wiped, never printed.
 pub struct OwnerKey(Box<SigningKey>);
 
@@ -27,28 +30,47 @@ pub struct OwnerKey(Box<SigningKey>);
 pub struct PublicKey(VerifyingKey);
 
 impl OwnerKey {
-    /// The key in the file at `path`; a fresh one in a new file if there is none. The public half is kept
+    /// The key in the file at `path`; a fresh one in a new file if there is none, and nothing beside it that one has signed. The public half is kept
     /// beside it, `owner.pub` of `owner.key`.
     ///
     /// # Errors
-    /// [`AuditError::Key`] if others may read the file or it is no key, or if the public half beside it
+    /// [`AuditError::Key`] if others may read the file or it is no key, if it is missing, or if the public half beside it
     /// is of another key; [`AuditError::File`] of the file system.
     pub fn load_or_create(path: &Path) -> Result<OwnerKey, AuditError> {
+        let key = match OwnerKey::look(path)? {
+            Some(key) => key,
+            None => OwnerKey(create(path)?),
+        };
+        key.publish(&path.with_extension(PUBLIC))?;
+        Ok(key)
+    }
+
+    /// The key in the file at `path`, none where [`OwnerKey::load_or_create`] would make one. Nothing is written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look(path: &Path) -> Result<Option<OwnerKey>, AuditError> {
         if path.extension().is_some_and(|extension| extension == PUBLIC) {
             let what = "this is the name of a public half";
             return Err(refused(path, what, "name the key itself, as owner.key"));
         }
         let public = path.with_extension(PUBLIC);
-        let key = match load(path)? {
-            Some(key) => key,
-            None if public.exists() => {
-                let what = "its public half is there, and it is not";
-                return Err(refused(path, what, "put it back from the backup"));
+        let mut key = load(path)?;
+        if key.is_none()
+            && [&public, &path.with_file_name(LOG)].into_iter().any(|one| is_there(one))
+        {
+            // Another process that makes one at this moment writes them after it.
+            key = load(path)?;
+            if key.is_none() {
+                let what =
+                    "it is missing, and its public half or the audit log that it signed is there";
+                return Err(refused(path, what, "put owner.key back from the backup"));
             }
-            None => create(path)?,
-        };
-        let key = OwnerKey(key);
-        key.publish(&public)?;
+        }
+        let key = key.map(OwnerKey);
+        if let Some(key) = &key {
+            key.has_half_in(&public)?;
+        }
         Ok(key)
     }
 
@@ -74,22 +96,29 @@ impl OwnerKey {
         *hasher.finalize().as_bytes()
     }
 
-    /// Sees to it that the public half is in the file at `path`.
-    fn publish(&self, path: &Path) -> Result<(), AuditError> {
+    /// Whether this key's public half is in the file at `path`; false where there is none.
+    fn has_half_in(&self, path: &Path) -> Result<bool, AuditError> {
         match PublicKey::load(path) {
-            Ok(public) if public == self.public() => Ok(()),
+            Ok(public) if public == self.public() => Ok(true),
             Ok(_) => {
                 let remedy = "put back the pair, or remove this file and it is written anew";
                 Err(refused(path, "not the public half of the key beside it", remedy))
             }
             Err(AuditError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                let text = format!("{}\n", self.public());
-                write_new(path, text.as_bytes(), 0o644)
-                    .or_else(there_already)
-                    .map_err(|error| AuditError::file(path, error))
+                Ok(false)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Sees to it that the public half is in the file at `path`.
+    fn publish(&self, path: &Path) -> Result<(), AuditError> {
+        if self.has_half_in(path)? {
+            return Ok(());
+        }
+        let text = format!("{}\n", self.public());
+        let written = write_new(path, text.as_bytes(), 0o644).or_else(there_already);
+        written.map_err(|error| AuditError::file(path, error))
     }
 }
 
@@ -150,6 +179,11 @@ fn load(path: &Path) -> Result<Option<Box<SigningKey>>, AuditError> {
         Some(key) => Ok(Some(Box::new(SigningKey::from_bytes(key)))),
         None => Err(refused(path, "no key", "name the file that was made as one: it has 32 bytes")),
     }
+}
+
+/// Whether there is a file with something in it.
+fn is_there(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() > 0)
 }
 
 /// Reads until `bytes` is full or the file ends.

@@ -6,7 +6,7 @@
 //! | task | item |
 //! |---|---|
 //! | write | [`AuditLog`], [`Entry`] |
-//! | check a whole log, also of the peer | [`verify`] |
+//! | check a whole log, also of the peer | [`verify`], [`verify_lying`] |
 //! | whether a log still is what it was when somebody noted its [`Head`] | [`contains`] |
 //! | whether two organisations noted the same of their jobs | [`diff`], [`diff_between`] |
 //!
@@ -29,7 +29,7 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use chain::{contains, verify};
+pub use chain::{contains, verify, verify_lying};
 pub use diff::{Difference, Gap, Place, Side, diff, diff_between};
 pub use error::AuditError;
 pub use key::{OwnerKey, PublicKey};

@@ -908,15 +908,33 @@ fn the_highest_priority_goes_first_then_the_oldest_and_no_job_of_the_peers_befor
         // As many as go together; a large one alone.
         let together = [3, 1][lane];
         assert_eq!(inner.next_jobs(&inner.lanes[lane]), order[..together]);
-        // What each owner is shown: its own word, and what this side makes of the other's.
+        // Both owners are shown the same.
         let shown = [1, 0].map(|side| world.sides[side].service().job(&urgent).unwrap().priority);
-        assert_eq!(shown, [100, 0]);
+        assert_eq!(shown, [100, 100]);
         // Nor does what has begun come again.
         drop(world.begins(0, &order[0], lane).unwrap());
         let inner = world.sides[0].inner();
         let next = inner.next_jobs(&inner.lanes[lane]);
         assert_eq!(next, order[1..=together]);
     }
+}
+
+/// What the peer calls urgent goes before its own other jobs, on the side that does not ask for them too.
+#[test]
+fn the_peers_priorities_count_among_its_jobs() {
+    let mut world = World::new(1);
+    let [meek, low, own, high] = [(1, 0), (1, 7), (0, 0), (1, 100)].map(|(side, priority)| {
+        let id = world.asks(side, "wide", priority);
+        (0..4).for_each(|_| (0..2).for_each(|side| world.tell(side)));
+        id
+    });
+    let order = |side: usize| -> Vec<String> {
+        let all = jobs::next(&world.sides[side].inner().db, false, 9).unwrap();
+        all.into_iter().map(|[id, _]| id).collect()
+    };
+    // The own one is older than the first of the peer's.
+    assert_eq!(order(0), [&own, &high, &low, &meek].map(Clone::clone));
+    assert_eq!(order(1), [&high, &low, &meek, &own].map(Clone::clone));
 }
 
 #[test]

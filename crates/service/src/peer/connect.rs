@@ -244,6 +244,11 @@ impl Way {
                 calls.retain(|other, _| !is_part(other, purpose));
                 return Ok(channel);
             }
+            if calls.keys().any(|other| is_part(purpose, other)) {
+                // It gave the session up that this would be a part of: the call for that was an old one when it was taken. Waiting on, each side would
+                // take what the other has just given up, again and again.
+                return Err(Fault::Transport("the peer has called anew".into()));
+            }
             if let Some((_, fault)) = lock(&self.refused).as_ref().filter(|(at, _)| *at >= started)
             {
                 return Err(fault.clone());
@@ -349,6 +354,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use cenote_net::mem_pair;
+
     use super::*;
 
     #[test]
@@ -361,6 +368,40 @@ mod tests {
         assert!(waits[20..].iter().any(|wait| *wait != waits[20]));
         backoff.reset();
         assert!(backoff.next() <= Backoff::FIRST);
+    }
+
+    #[test]
+    fn a_part_is_not_waited_for_once_the_whole_is_called_for_anew() {
+        const LONG: Duration = Duration::from_secs(60);
+        let [own, peer] = ["a", "b"].map(|name| Identity::generate(name).unwrap());
+        let config = PeerConfig {
+            name: "b".into(),
+            certificate: PathBuf::new(),
+            role: Role::Garbler,
+            listen: Some("127.0.0.1:0".into()),
+            connect: None,
+        };
+        let peer = peer.certificate().clone();
+        let (way, _listener) = Way::new(&config, own, peer, PathBuf::new()).unwrap();
+        let arrive = |purpose: &str| way.arrived(purpose.to_owned(), mem_pair().0);
+        for purpose in ["lane.small", "lane.small.1"] {
+            arrive(purpose);
+            way.called(purpose, LONG).unwrap();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for purpose in ["lane.large", "lane.small"] {
+                    std::thread::sleep(Duration::from_millis(300));
+                    arrive(purpose);
+                }
+            });
+            let begins = Instant::now();
+            let ended = way.called("lane.small.1", LONG).map(drop);
+            let took = begins.elapsed();
+            assert_eq!(ended, Err(Fault::Transport("the peer has called anew".into())));
+            assert!((Duration::from_millis(500)..LONG / 2).contains(&took), "{took:?}");
+            way.called("lane.small", LONG).unwrap();
+        });
     }
 
     #[test]

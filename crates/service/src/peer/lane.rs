@@ -61,6 +61,8 @@ pub(crate) struct LaneState {
     running: Vec<String>,
     /// The session was cut for a job that its owner took back.
     cut: bool,
+    /// Whether the log has it as ready; none before it has said anything.
+    logged: Option<bool>,
     /// What this session holds for later jobs.
     memories: NamedMemories,
     /// What the session before held at its end.
@@ -162,6 +164,18 @@ impl Lane {
         for memory in left.list().filter(|left| found.list().all(|found| found != *left)) {
             let (name, jobs) = (&memory.name, memory.version);
             tracing::warn!(memory = name, jobs, "a memory ended with its session");
+        }
+    }
+
+    /// Says in the log that jobs run in it now, or why not: once for each change.
+    fn logs(&self, why_not: Option<&str>) {
+        let is_ready = Some(why_not.is_none());
+        if std::mem::replace(&mut lock(&self.state).logged, is_ready) == is_ready {
+            return;
+        }
+        match why_not {
+            None => tracing::info!(lane = self.name(), "the lane is ready"),
+            Some(why) => tracing::info!(lane = self.name(), why, "the lane is not ready"),
         }
     }
 
@@ -329,6 +343,7 @@ pub(crate) fn run(inner: &Arc<Inner>, lane: &Lane) {
             Ok(()) if inner.is_stopping() => break,
             Ok(()) => {
                 lane.set(|now| (now.state, now.reason) = ("waiting", Some(ENDED.into())));
+                lane.logs(Some(ENDED));
                 inner.changed();
                 inner.rest(&lane.purpose(), &mut backoff, is_new);
             }
@@ -356,6 +371,9 @@ fn no_session(inner: &Inner, lane: &Lane, fault: &Fault, backoff: &mut Backoff) 
         Some(reason) if calm => ("failed", reason.to_owned()),
         _ => (if calm { "waiting" } else { "failed" }, told(&fault.to_string()).to_owned()),
     };
+    if !inner.way.is_over() {
+        lane.logs(Some(&reason));
+    }
     lane.set(|now| (now.state, now.reason) = (state, Some(reason)));
     if quiet || held {
         tracing::debug!(lane = name, %fault, "no session");
@@ -394,6 +412,7 @@ fn work(
     fill(inner, lane, session)?;
     backoff.reset();
     lane.set(|now| (now.state, now.reason) = ("ready", None));
+    lane.logs(None);
     inner.changed();
     match session.role() {
         Role::Garbler => lead(inner, lane, session, breaks),

@@ -1,4 +1,4 @@
-//! What lies in the directory: configuration, certificates, keys, tokens, data sets.
+//! What lies in the directory: configuration, certificates, keys, tokens, what the service writes, data sets.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,13 +7,17 @@ use std::path::Path;
 
 use cenote_net::{CERTIFICATE_FILE, Identity, KEY_FILE, PeerCertificate};
 use cenote_service::api::{Certificate, Tokens};
+use cenote_service::audit::{OwnerKey, PublicKey, verify_lying};
 use cenote_service::config::{CONFIG_FILE, Config, TOKEN_FILE};
-use cenote_service::expiry;
+use cenote_service::{DATABASE_LOST, expiry, is_database_lost, look_at_database};
 use serde_json::json;
 
 use super::super::shown::when;
 use super::super::{client, serve};
 use super::{Place, Report};
+
+/// What helps where a file is gone or is not what it was.
+const RESTORE: &str = "put it back from the backup";
 
 pub(super) fn check(place: &mut Place<'_>, report: &mut Report) {
     directory(place, report);
@@ -25,7 +29,7 @@ pub(super) fn check(place: &mut Place<'_>, report: &mut Report) {
         tokens(config, report);
     }
     token(place.dir, report);
-    keys(place.dir, report);
+    keys(place, report);
     if let Some(config) = &place.config {
         data(config, report);
     }
@@ -231,31 +235,65 @@ fn token(dir: &Path, report: &mut Report) {
     }
 }
 
-/// Files that the service makes: nobody else may read them.
-fn keys(dir: &Path, report: &mut Report) {
-    for (name, file, secret) in
-        [("owner's key", "owner.key", true), ("database", "service.db", false)]
-    {
-        let path = dir.join(file);
-        let Ok(metadata) = fs::metadata(&path) else {
-            if secret && dir.join("owner.pub").exists() {
-                let found = format!("{file} is not there, and its public half is");
-                report.bad(name, found, "put it back from the backup");
-            } else {
-                report.ok(name, format!("{file} is made at the first start"));
-            }
-            continue;
-        };
-        let mode = metadata.mode() & 0o777;
-        let chmod = format!("chmod 600 {}", path.display());
-        if mode & 0o077 == 0 {
-            report.ok(name, format!("{file}, for its user alone"));
-        } else if secret {
-            let found = format!("{file} has mode {mode:03o}: others may read it, and sign");
-            report.bad(name, found, format!("{chmod}; think about who has read it"));
-        } else {
-            let found = format!("{file} has mode {mode:03o}; inputs and results are in it");
-            report.warning(name, found, chmod);
+/// Files that the service makes: nobody else may read them, and it can use them.
+fn keys(place: &Place<'_>, report: &mut Report) {
+    let key = place.dir.join("owner.key");
+    match mode(&key) {
+        Some(mode) if mode & 0o077 != 0 => {
+            let found = format!("owner.key has mode {mode:03o}: others may read it, and sign");
+            let remedy = format!("chmod 600 {}; think about who has read it", key.display());
+            report.bad("owner's key", found, remedy);
+        }
+        // Another user cannot read it.
+        Some(_) if !place.own => report.ok("owner's key", "owner.key, for its user alone"),
+        _ => match OwnerKey::look(&key) {
+            Ok(Some(_)) => report.ok("owner's key", "owner.key, for its user alone"),
+            Ok(None) => report.ok("owner's key", "owner.key is made at the first start"),
+            Err(error) => report.failed("owner's key", &error.to_string(), RESTORE),
+        },
+    }
+    database(place, report);
+    log(place, report);
+}
+
+fn mode(path: &Path) -> Option<u32> {
+    fs::metadata(path).ok().map(|metadata| metadata.mode() & 0o777)
+}
+
+fn database(place: &Place<'_>, report: &mut Report) {
+    let (name, path) = ("database", place.dir.join("service.db"));
+    let Some(mode) = mode(&path) else {
+        if is_database_lost(place.dir) {
+            return report.warning(name, DATABASE_LOST, RESTORE);
+        }
+        return report.ok(name, "service.db is made at the first start");
+    };
+    if mode & 0o077 != 0 {
+        let found = format!("service.db has mode {mode:03o}; inputs and results are in it");
+        report.warning(name, found, format!("chmod 600 {}", path.display()));
+    }
+    match look_at_database(&path) {
+        _ if !place.own => {}
+        Ok(()) if mode & 0o077 != 0 => {}
+        Ok(()) => report.ok(name, "service.db, for its user alone"),
+        Err(error) => report.failed(name, &error.to_string(), RESTORE),
+    }
+}
+
+/// Whether each line of the audit log is as it was written.
+fn log(place: &Place<'_>, report: &mut Report) {
+    let (name, path) = ("audit log", place.dir.join("audit.log"));
+    if mode(&path).is_none() || !place.own {
+        return;
+    }
+    // One that is missing or of another key is said of the key.
+    let key = PublicKey::load(&place.dir.join("owner.pub")).ok();
+    match verify_lying(&path, key.as_ref()) {
+        Ok(head) => report.ok(name, format!("{} lines, all in order and signed", head.sequence)),
+        Err(error) => {
+            let words = error.to_string();
+            let (found, remedy) = words.split_once("; ").unwrap_or((&words, RESTORE));
+            report.bad(name, found, remedy);
         }
     }
 }
