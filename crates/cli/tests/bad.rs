@@ -442,7 +442,7 @@ fn files_that_cannot_be_used_end_it_and_are_named() {
     let key = owners.at("alice", "owner.key");
     fs::remove_file(&key).unwrap();
     let said = owners.serve("alice").end();
-    assert!(said.error(8).contains("put it back from the backup"), "{said:?}");
+    assert!(said.error(8).contains("put owner.key back from the backup"), "{said:?}");
     assert!(!key.exists());
     fs::copy(owners.at("bob", "owner.key"), owners.at("alice", "owner.key")).unwrap();
     let said = owners.serve("alice").end();

@@ -74,9 +74,6 @@ pub(crate) struct Inner {
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Of a directory that [`is_database_lost`] is about.
-pub const DATABASE_LOST: &str = "service.db is not there, though the audit log has lines: programs, approvals and results are gone";
-
 /// Whether a service in this directory had a database and has none: it would start with an empty one, in which nothing is approved.
 #[must_use]
 pub fn is_database_lost(dir: &Path) -> bool {
@@ -117,7 +114,9 @@ impl Inner {
         let file = config.path(&config.peer.certificate);
         let peer = PeerCertificate::load(&file).map_err(unusable)?;
         if is_database_lost(dir) {
-            tracing::warn!("{DATABASE_LOST}; put it back from the backup");
+            tracing::warn!(
+                "service.db is not there, though the audit log has lines; put it back from the backup"
+            );
         }
         let db = Db::open(&dir.join("service.db"))?;
         let key = Arc::new(OwnerKey::load_or_create(&dir.join("owner.key")).map_err(unavailable)?);

@@ -56,7 +56,7 @@ mod watch;
 
 pub use db::look as look_at_database;
 pub use error::{ErrorKind, ServiceError};
-pub use inner::{DATABASE_LOST, is_database_lost};
+pub use inner::is_database_lost;
 pub use journal::{JournalError, check as check_journal};
 pub use peer::rotation::{next_peer_file, prepare as prepare_identity, want as want_identity};
 pub use service::Service;

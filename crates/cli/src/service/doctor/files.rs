@@ -9,7 +9,7 @@ use cenote_net::{CERTIFICATE_FILE, Identity, KEY_FILE, PeerCertificate};
 use cenote_service::api::{Certificate, Tokens};
 use cenote_service::audit::{OwnerKey, PublicKey, verify_lying};
 use cenote_service::config::{CONFIG_FILE, Config, TOKEN_FILE};
-use cenote_service::{DATABASE_LOST, expiry, is_database_lost, look_at_database};
+use cenote_service::{expiry, is_database_lost, look_at_database};
 use serde_json::json;
 
 use super::super::shown::when;
@@ -264,7 +264,8 @@ fn database(place: &Place<'_>, report: &mut Report) {
     let (name, path) = ("database", place.dir.join("service.db"));
     let Some(mode) = mode(&path) else {
         if is_database_lost(place.dir) {
-            return report.warning(name, DATABASE_LOST, RESTORE);
+            let found = "service.db is not there, though the audit log has lines: programs, approvals and results are gone";
+            return report.warning(name, found, RESTORE);
         }
         return report.ok(name, "service.db is made at the first start");
     };
