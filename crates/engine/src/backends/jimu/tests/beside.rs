@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_circuit::Gates;
-use cenote_net::{Channel, Channels, Deviation, Fate, Fault, Phase, Role, mem_channels};
+use cenote_net::{Channel, Channels, Fate, Fault, Phase, Role, mem_channels};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::params;
@@ -259,11 +259,29 @@ fn a_request_does_not_wait_for_the_supply() {
     assert_eq!(ends, (Ok(()), Ok(())));
 }
 
-/// The garbler cheats in a refill that no request waits for: the evaluator gives out nothing from then on.
+/// The garbler cheats in a refill that no request waits for: the evaluator opens nothing from then on, even if all that its request took is good.
 #[test]
 fn a_failed_supply_opens_nothing() {
-    let (a, b) = channels();
-    let a = a.on_open(|_, data| drop(data.deviate(tags::JIMU_INNER, 0, Deviation::Flip(3))));
+    let (released, opened) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (a, mut b) = channels();
+    let gate = Arc::clone(&released);
+    let a = a.on_open(move |_, data| {
+        let gate = Arc::clone(&gate);
+        data.tamper(move |frame| {
+            while frame.tag == tags::JIMU_ORDER.id && !gate.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            match frame.tag == tags::JIMU_INNER.id {
+                true => Fate::Replace(frame.payload.iter().map(|byte| byte ^ 1).collect()),
+                false => Fate::Pass,
+            }
+        });
+    });
+    let seen = Arc::clone(&opened);
+    b.control().tamper(move |frame| {
+        seen.fetch_or(frame.tag == tags::JIMU_RESULT.id, Ordering::SeqCst);
+        Fate::Pass
+    });
     let (garbler, ()) = both(
         (a, b),
         |session| {
@@ -277,14 +295,18 @@ fn a_failed_supply_opens_nothing() {
         |session| {
             session.stock(KEPT).expect("the first batches are good");
             session.keep(2 * KEPT, 2 * KEPT).expect("a channel");
+            let Side::Evaluator(side) = &session.core.side else { unreachable!() };
+            let shelves = side.depot.shelves();
+            let mut party = session.party();
+            let x = party.input(Role::Evaluator, 1, Some(&[true])).expect("enough wires");
+            released.store(true, Ordering::SeqCst);
+            until(|| shelves.lock().failure().is_some());
             let caught = Fault::Misbehaved("jimu.inner");
-            assert_eq!(failure(session), Some(caught.clone()));
+            assert_eq!(shelves.lock().failure(), Some(caught.clone()));
             // Just after that the channel of requests is cancelled.
             thread::sleep(Duration::from_millis(100));
-            let mut party = session.party();
-            let x = party.input(Role::Evaluator, 1, Some(&[true]));
-            let opened = x.and_then(|x| party.reveal(Receivers::Both, &x));
-            assert_eq!(opened, Err(caught));
+            assert_eq!(party.reveal(Receivers::Both, &x), Err(caught));
+            assert!(!opened.load(Ordering::SeqCst));
         },
     );
     assert!(garbler.is_err(), "{garbler:?}");
