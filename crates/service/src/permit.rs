@@ -133,6 +133,9 @@ pub(crate) fn approve(
     if terms.uses.is_none() && terms.period_s.is_some() {
         return Err(ServiceError::invalid("`period_s` means nothing without `uses`"));
     }
+    if terms.uses == Some(0) {
+        return Err(ServiceError::invalid("an approval without a use permits nothing"));
+    }
     if terms.period_s == Some(0) {
         return Err(ServiceError::invalid("a period has a second at least"));
     }
@@ -380,6 +383,29 @@ mod tests {
         db.change(|db| give_back(db, id)).unwrap();
         assert!(spend(&meant).is_ok());
     }
+
+    #[test]
+    fn terms_that_mean_nothing_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&dir.path().join("service.db")).unwrap();
+        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        for (uses, period_s) in [(Some(0), None), (Some(1), Some(0)), (None, Some(60))] {
+            let terms = Terms {
+                program: "less".into(),
+                peer: "bob".into(),
+                inputs: [].into(),
+                submitters: Sides::Peer,
+                receivers: None,
+                uses,
+                period_s,
+                expires_at: None,
+            };
+            let refused = approve(&db, &key, &terms).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Invalid, "{uses:?} {period_s:?}");
+        }
+        assert!(all(&db).unwrap().is_empty());
+    }
+
     #[test]
     fn a_group_is_as_large_as_an_approval_says_whoever_names_it() {
         let terms = |least| Terms {

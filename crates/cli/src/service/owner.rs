@@ -213,7 +213,11 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
             let all = Client::new(&service)?.get("/v1/approvals", &[])?;
             let row = |one: &Value| {
                 let terms = &one["terms"];
-                let limit = terms["uses"].as_u64().map_or("-".to_owned(), |uses| uses.to_string());
+                let limit = match (terms["uses"].as_u64(), terms["period_s"].as_u64()) {
+                    (Some(uses), Some(period)) => format!("{uses} in {period} s"),
+                    (Some(uses), None) => uses.to_string(),
+                    (None, _) => "-".to_owned(),
+                };
                 let until = terms["expires_at"].clone();
                 let state = if one["withdrawn_at"].is_null() { "given" } else { "withdrawn" };
                 vec![
@@ -221,6 +225,7 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
                     state.to_owned(),
                     word(&terms["program"]).chars().take(16).collect(),
                     word(&terms["submitters"]),
+                    inputs(&terms["inputs"]),
                     word(&terms["receivers"]),
                     receivers(&one["receivers"]),
                     memories(&one["memories"]),
@@ -233,6 +238,7 @@ pub(crate) fn approval(command: ApprovalCommand) -> Result<Reply, Failure> {
                 "state",
                 "program",
                 "jobs of",
+                "inputs",
                 "receivers",
                 "shown to",
                 "memories",
@@ -349,6 +355,30 @@ fn source(text: &str) -> Result<Source, String> {
     }
 }
 
+/// Own inputs and where they come from, as `--input` takes them.
+fn inputs(all: &Value) -> String {
+    let all: BTreeMap<String, Source> = serde_json::from_value(all.clone()).unwrap_or_default();
+    let one = |(name, source): (&String, &Source)| format!("{name}={}", said(source));
+    let words: Vec<String> = all.iter().map(one).collect();
+    if words.is_empty() { "-".to_owned() } else { words.join(" ") }
+}
+
+/// What [`source`] reads.
+fn said(source: &Source) -> String {
+    let fields = |columns: &BTreeMap<String, String>| {
+        let pairs: Vec<String> = columns.iter().map(|(f, c)| format!("{f}={c}")).collect();
+        if pairs.is_empty() { String::new() } else { format!(":{}", pairs.join(",")) }
+    };
+    match source {
+        Source::Submitter => "submitter".to_owned(),
+        Source::Table { dataset, columns } => format!("table:{dataset}{}", fields(columns)),
+        Source::Record { dataset, key, parameter, columns } => {
+            format!("record:{dataset}:{key}={parameter}{}", fields(columns))
+        }
+        Source::Public { parameter, least } => format!("public:{parameter}:{least}"),
+    }
+}
+
 fn fields(columns: &[&str]) -> Result<BTreeMap<String, String>, String> {
     columns.iter().flat_map(|columns| columns.split(',')).map(pair).collect()
 }
@@ -382,6 +412,10 @@ mod tests {
         assert_eq!(source("record:t:id=who"), Ok(record));
         let public = Source::Public { parameter: "smallest".into(), least: 10 };
         assert_eq!(source("public:smallest:10"), Ok(public));
+        for text in ["submitter", "table:t", "table:t:f=c,g=d", "record:t:id=who:f=c", "public:n:3"]
+        {
+            assert_eq!(said(&source(text).expect("a source")), text);
+        }
         for wrong in [
             "",
             "table",
