@@ -167,8 +167,7 @@ fn load(path: &Path) -> Result<Option<Box<SigningKey>>, AuditError> {
     let failed = |error| AuditError::file(path, error);
     let mode = file.metadata().map_err(failed)?.mode();
     if mode & 0o077 != 0 {
-        let remedy =
-            "chmod 600, and think about who has; remove it for a new key if somebody may have";
+        let remedy = "chmod 600, and think about who has; if somebody may have, put owner.key, owner.pub and audit.log aside for a new key";
         return Err(refused(path, "others may read it", remedy));
     }
     // One more byte than a key has, so that the buffer does not grow, and a longer file is seen.

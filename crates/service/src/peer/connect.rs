@@ -28,8 +28,10 @@ const CALL: Duration = Duration::from_secs(5);
 const ROUND: Duration = Duration::from_secs(1);
 /// How long the peer may take to say what it calls for.
 const SAYS: Duration = Duration::from_secs(5);
-/// Purposes: the two directions of the link, and control and data channels of lanes.
-pub(crate) const MOST_PURPOSES: usize = 16;
+/// What a call may be for: the two directions of the link, and control and data channels of lanes. No other one is kept: it would stay for ever, as
+/// nobody takes it.
+const PURPOSES: [&str; 6] =
+    ["link.caller", "link.listener", "lane.small", "lane.small.1", "lane.large", "lane.large.1"];
 
 /// Who both sides are, now.
 struct Trust {
@@ -199,7 +201,7 @@ impl Way {
     fn arrived(&self, purpose: String, mut channel: Channel) {
         channel.set_idle_limit(cenote_net::DEFAULT_IDLE_LIMIT);
         let mut calls = lock(&self.calls);
-        if calls.len() < MOST_PURPOSES || calls.contains_key(&purpose) {
+        if PURPOSES.contains(&&*purpose) {
             calls.insert(purpose, channel);
             self.came.notify_all();
         }
@@ -370,9 +372,8 @@ mod tests {
         assert!(backoff.next() <= Backoff::FIRST);
     }
 
-    #[test]
-    fn a_part_is_not_waited_for_once_the_whole_is_called_for_anew() {
-        const LONG: Duration = Duration::from_secs(60);
+    /// One that listens, whatever comes.
+    fn listens() -> (Arc<Way>, Option<Listener>) {
         let [own, peer] = ["a", "b"].map(|name| Identity::generate(name).unwrap());
         let config = PeerConfig {
             name: "b".into(),
@@ -381,8 +382,24 @@ mod tests {
             listen: Some("127.0.0.1:0".into()),
             connect: None,
         };
-        let peer = peer.certificate().clone();
-        let (way, _listener) = Way::new(&config, own, peer, PathBuf::new()).unwrap();
+        Way::new(&config, own, peer.certificate().clone(), PathBuf::new()).unwrap()
+    }
+
+    #[test]
+    fn a_call_for_nothing_that_is_ever_wanted_is_not_kept() {
+        let (way, _listener) = listens();
+        for purpose in ["lane", "link", "lane.small.2", "lane.small.1.1", "lane.other", ""] {
+            way.arrived(purpose.to_owned(), mem_pair().0);
+            assert!(!way.is_called(purpose), "{purpose}");
+        }
+        way.arrived("link.caller".to_owned(), mem_pair().0);
+        assert!(way.is_called("link.caller"));
+    }
+
+    #[test]
+    fn a_part_is_not_waited_for_once_the_whole_is_called_for_anew() {
+        const LONG: Duration = Duration::from_secs(60);
+        let (way, _listener) = listens();
         let arrive = |purpose: &str| way.arrived(purpose.to_owned(), mem_pair().0);
         for purpose in ["lane.small", "lane.small.1"] {
             arrive(purpose);
