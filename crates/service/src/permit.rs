@@ -343,21 +343,32 @@ fn read(text: &str) -> Result<Terms, ServiceError> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_use_is_of_the_program_peer_and_submitter_that_were_approved() {
+    /// A database and a key, in a directory that is gone with the first.
+    fn opened() -> (tempfile::TempDir, Db, OwnerKey) {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(&dir.path().join("service.db")).unwrap();
         let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
-        let terms = Terms {
+        (dir, db, key)
+    }
+
+    /// For jobs of the peer's, bob, with a program, as often as it likes.
+    fn terms() -> Terms {
+        Terms {
             program: "less".into(),
             peer: "bob".into(),
             inputs: [].into(),
             submitters: Sides::Peer,
             receivers: None,
-            uses: Some(1),
+            uses: None,
             period_s: None,
             expires_at: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_use_is_of_the_program_peer_and_submitter_that_were_approved() {
+        let (_dir, db, key) = opened();
+        let terms = Terms { uses: Some(1), ..terms() };
         let id = approve(&db, &key, &terms).unwrap().id;
         let spend = |wanted: &Use<'_>| db.change(|db| spend(db, &key.public(), id, wanted));
         let select = BTreeMap::new();
@@ -386,20 +397,9 @@ mod tests {
 
     #[test]
     fn terms_that_mean_nothing_are_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(&dir.path().join("service.db")).unwrap();
-        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let (_dir, db, key) = opened();
         for (uses, period_s) in [(Some(0), None), (Some(1), Some(0)), (None, Some(60))] {
-            let terms = Terms {
-                program: "less".into(),
-                peer: "bob".into(),
-                inputs: [].into(),
-                submitters: Sides::Peer,
-                receivers: None,
-                uses,
-                period_s,
-                expires_at: None,
-            };
+            let terms = Terms { uses, period_s, ..terms() };
             let refused = approve(&db, &key, &terms).unwrap_err();
             assert_eq!(refused.kind, ErrorKind::Invalid, "{uses:?} {period_s:?}");
         }
@@ -409,18 +409,11 @@ mod tests {
     #[test]
     fn a_group_is_as_large_as_an_approval_says_whoever_names_it() {
         let terms = |least| Terms {
-            program: "less".into(),
-            peer: "bob".into(),
             inputs: [("k".to_owned(), Source::Public { parameter: "n".into(), least })].into(),
             submitters: Sides::Both,
-            receivers: None,
-            uses: None,
-            period_s: None,
-            expires_at: None,
+            ..terms()
         };
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(&dir.path().join("service.db")).unwrap();
-        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let (_dir, db, key) = opened();
         let open = Terms { inputs: [].into(), ..terms(0) };
         let [ten, five, none, left_open] = [terms(10), terms(5), terms(0), open]
             .map(|terms| approve(&db, &key, &terms).unwrap().id);
@@ -459,9 +452,7 @@ mod tests {
 
     #[test]
     fn outputs_are_for_the_sides_that_an_approval_names() {
-        let dir = tempfile::tempdir().unwrap();
-        let db = Db::open(&dir.path().join("service.db")).unwrap();
-        let key = OwnerKey::load_or_create(&dir.path().join("owner.key")).unwrap();
+        let (_dir, db, key) = opened();
         let (peer, origin, select) = ("bob", Origin::Peer, BTreeMap::new());
         let all = |program: &str, id: i64, receivers: Option<Sides>| {
             let wanted = Use { program, peer, origin, select: &select, group: None, receivers };
@@ -474,12 +465,8 @@ mod tests {
             let terms = Terms {
                 program: may.name().into(),
                 peer: peer.into(),
-                inputs: [].into(),
-                submitters: Sides::Peer,
                 receivers: Some(may),
-                uses: None,
-                period_s: None,
-                expires_at: None,
+                ..terms()
             };
             let id = approve(&db, &key, &terms).unwrap().id;
             for receive in sides {
