@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 
 use crate::digest;
 use crate::gates::Gates;
-use crate::plan::Plan;
 use crate::program::{Program, Signature};
 use crate::record::{RecordError, Recorder};
+use crate::tape::{Operand, Tape};
 
 /// A gate; operands are wire numbers. The gates of the formats, a MAND being several `And`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Circuit {
     signature: Signature,
     gates: Vec<Gate>,
     outputs: Vec<u32>,
-    plan: OnceLock<Plan>,
+    tape: OnceLock<Tape>,
 }
 
 /// Why parts do not make a circuit.
@@ -92,8 +92,8 @@ impl Circuit {
         if expected != outputs.len() {
             return Err(CircuitError::Outputs { expected, given: outputs.len() });
         }
-        let plan = OnceLock::new();
-        Ok(Self { label: label.to_owned(), signature, gates, outputs, plan })
+        let tape = OnceLock::new();
+        Ok(Self { label: label.to_owned(), signature, gates, outputs, tape })
     }
 
     /// Records `program` with the simplifications of [`Recorder`].
@@ -124,8 +124,10 @@ impl Circuit {
         (self.gates, self.outputs)
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
-        self.plan.get_or_init(|| Plan::new(self.signature.input_bits(), &self.gates, &self.outputs))
+    /// How it is executed.
+    pub fn tape(&self) -> &Tape {
+        let inputs = self.signature.input_bits();
+        self.tape.get_or_init(|| Tape::of_circuit(inputs, &self.gates, &self.outputs))
     }
 }
 
@@ -197,7 +199,8 @@ impl Program for Circuit {
         if let Err(error) = self.signature.check_inputs(inputs) {
             panic!("{error}");
         }
-        let mut wires = self.plan().run(g, inputs)?.into_iter();
+        let operands: Vec<_> = inputs.iter().map(|port| Operand::same(port)).collect();
+        let mut wires = self.tape().play(g, 1, &operands)?.into_iter();
         let ports = self.signature.outputs.iter();
         Ok(ports.map(|port| wires.by_ref().take(port.bits).collect()).collect())
     }

@@ -5,9 +5,11 @@ use std::convert::Infallible;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
+use zeroize::DefaultIsZeroes;
 
 use crate::gates::Gates;
 use crate::program::Program;
+use crate::tape::{Deck, Op, Operand, Step, Tape};
 
 /// Gates by type and the multiplicative depth of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +70,10 @@ impl Counter {
 }
 
 /// The wire of a [`Counter`]: how many ANDs lie below it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Depth(pub u32);
+
+impl DefaultIsZeroes for Depth {}
 
 impl Gates for Counter {
     type Wire = Depth;
@@ -99,6 +103,42 @@ impl Gates for Counter {
         let batch: Vec<Depth> = a.iter().zip(b).map(|(a, b)| self.and_depth(*a, *b)).collect();
         self.counts.and_batches += u64::from(!batch.is_empty());
         Ok(batch)
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, Depth>],
+        out: &mut Vec<Depth>,
+    ) -> Result<(), Infallible> {
+        let mut deck = Deck::default();
+        deck.load(tape, operands, 0, lanes);
+        let (counts, lanes) = (&mut self.counts, lanes as u64);
+        for (linear, ands) in tape.runs() {
+            for step in linear {
+                match step.op {
+                    Op::Zero | Op::One => counts.constant += 1,
+                    Op::Not => counts.not += lanes,
+                    _ => counts.xor += lanes,
+                }
+                match step.reads() {
+                    0 => deck.row_mut(step.out).fill(Depth(0)),
+                    1 => deck.zip(&Step { b: step.a, ..*step }, |a, _| a),
+                    _ => deck.zip(step, |a, b| a.max(b)),
+                }
+            }
+            for step in ands.iter().filter(|step| step.op == Op::And) {
+                counts.and += lanes;
+                deck.zip(step, |a, b| Depth(a.max(b).0.saturating_add(1)));
+                let deepest = deck.row(step.out).iter().max().map_or(0, |depth| depth.0);
+                counts.and_depth = counts.and_depth.max(deepest);
+            }
+            // Batches are those of the program, not those that fit a cache.
+            counts.and_batches += u64::from(!ands.is_empty() && lanes > 0);
+        }
+        deck.store(tape, out);
+        Ok(())
     }
 }
 

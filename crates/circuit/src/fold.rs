@@ -9,7 +9,7 @@ use crate::gates::{Gates, runs};
 pub struct Folding<'m, G: ?Sized>(&'m mut G);
 
 /// A wire of [`Folding`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Folded<W> {
     /// A bit that both parties know, for which the machine below has no wire.
     Known(bool),

@@ -1,5 +1,7 @@
 //! The one trait every program and gadget is written against.
 
+use crate::tape::{Operand, Tape};
+
 /// A machine that can execute Boolean gates one after the other.
 ///
 /// Gadgets and circuit files are generic over this trait; the clear evaluator, the gate counter
@@ -72,6 +74,18 @@ pub trait Gates {
         let chosen = self.and_groups(std::slice::from_ref(select), &difference)?;
         self.xor_many(&chosen, on_false)
     }
+
+    /// Plays a tape on `lanes` lanes, and appends its outputs to `out`, one lane after the other. A machine with arrays does so on all lanes at once,
+    /// with ANDs in the order of [`Tape::by_gates`].
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, Self::Wire>],
+        out: &mut Vec<Self::Wire>,
+    ) -> Result<(), Self::Error> {
+        tape.by_gates(self, [lanes, tape.lanes_together()], operands, out)
+    }
 }
 
 /// The operations of [`Gates`] for a machine that hands each of them to the one that `$inner` gives: what an
@@ -119,6 +133,15 @@ macro_rules! delegate {
             on_false: &[Self::Wire],
         ) -> Result<Vec<Self::Wire>, Self::Error> {
             $inner.mux_many(select, on_true, on_false)
+        }
+        fn play(
+            &mut $self,
+            tape: &$crate::Tape,
+            lanes: usize,
+            operands: &[$crate::Operand<'_, Self::Wire>],
+            out: &mut Vec<Self::Wire>,
+        ) -> Result<(), Self::Error> {
+            $inner.play(tape, lanes, operands, out)
         }
     };
 }

@@ -21,11 +21,11 @@ mod hex;
 mod lanes;
 mod memory;
 pub mod optimise;
-mod plan;
 mod program;
 mod record;
 mod sequential;
 mod stats;
+mod tape;
 
 pub use bits::{bits_of, value_of};
 pub use circuit::{Circuit, CircuitError, Gate, MAX_WIRES};
@@ -45,3 +45,7 @@ pub use program::{InputPort, OutputPort, Program, Receivers, Role, Signature, Si
 pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};
 pub use sequential::{Cycles, MAX_UNROLLED, Sequential, SequentialError, Shown};
 pub use stats::Stats;
+pub use tape::{
+    Deck, MAX_TAPE, Op, Operand, Order, Source, Starts, Step, Tape, TapeRecorder, TapeWire,
+    TooLong, lane_groups, zip_rows,
+};

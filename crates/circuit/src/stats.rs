@@ -49,7 +49,7 @@ impl Circuit {
             wires: self.wires(),
             depth: 0,
             and_depth: 0,
-            live_wires: self.plan().live_wires(),
+            live_wires: self.tape().slots() - 1,
             inputs: signature.inputs,
             outputs: signature.outputs,
         };

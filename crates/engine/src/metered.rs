@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_circuit::{Gates, Resting};
+use cenote_circuit::{Gates, Operand, Resting, Tape};
 use cenote_net::{Fault, Role};
 
 use crate::named_memory::{MemoryUse, RamStates};
@@ -99,6 +99,17 @@ impl<P: Party> Gates for Counting<'_, P> {
     ) -> Result<Vec<P::Wire>, Fault> {
         self.count(on_true.len().min(on_false.len()));
         self.party.mux_many(select, on_true, on_false)
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, P::Wire>],
+        out: &mut Vec<P::Wire>,
+    ) -> Result<(), Fault> {
+        self.count(tape.ands() * lanes);
+        self.party.play(tape, lanes, operands, out)
     }
 }
 

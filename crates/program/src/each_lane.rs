@@ -1,13 +1,16 @@
 //! Operations that treat every lane alike, on many lanes side by side.
 
+use std::rc::Rc;
+
 use cenote_circuit::gadgets;
-use cenote_circuit::{Bundle, Clear, Gates, Lanes};
+use cenote_circuit::{Bundle, Clear, Gates, Lanes, Operand, Order};
 
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
+use crate::tapes::{Gadget, Pattern, Tapes};
 
 /// Whether `op` is one of these.
 pub(crate) fn is_each_lane(op: WordOp) -> bool {
@@ -68,6 +71,11 @@ pub(crate) trait EachLane: Gates + Sized {
     ) -> Result<Values<Self::Wire>, Self::Error> {
         each_lane(self, op, args)
     }
+
+    /// Where it remembers tapes, if it plays any.
+    fn tapes(&self) -> Option<Rc<Tapes>> {
+        None
+    }
 }
 
 impl EachLane for Clear {}
@@ -79,7 +87,7 @@ pub(crate) fn groups<W>(args: &[(Shape, &Value<W>)]) -> (usize, usize) {
 }
 
 /// Executes `op` group by group.
-pub(crate) fn each_lane<G: Gates>(
+pub(crate) fn each_lane<G: EachLane>(
     g: &mut G,
     op: WordOp,
     args: &[(Shape, &Value<G::Wire>)],
@@ -98,6 +106,8 @@ pub(crate) fn each_lane<G: Gates>(
     Ok(results)
 }
 
+/// Lanes that fill every batch.
+pub(crate) const MANY: usize = 8;
 /// Lanes that are too few to be worth putting side by side.
 const FEW: usize = 4;
 
@@ -110,12 +120,17 @@ struct Part {
 impl Part {
     /// Runs an operation: what is known of all lanes alike is folded before it comes to any lane;
     /// what is known of some lanes only, in each of them.
-    fn run<G: Gates>(
+    fn run<G: EachLane>(
         &self,
         g: &mut G,
         op: WordOp,
         args: &[(Shape, &Value<G::Wire>)],
     ) -> Result<Values<G::Wire>, G::Error> {
+        if let Some(tapes) = g.tapes()
+            && let Some(values) = self.play(g, &tapes, op, args)?
+        {
+            return Ok(values);
+        }
         if self.count == 1 {
             let words: Vec<_> =
                 args.iter().map(|(s, value)| self.words(*s, value).folded()).collect();
@@ -130,6 +145,34 @@ impl Part {
             args.iter().map(|(shape, value)| pack(self.count, self.words(*shape, value))).collect();
         let results = number(&mut Lanes::new(&mut Fold::new(g), self.count), op, &words)?;
         Ok(results.iter().map(|bits| Value::of(unpack(self.count, bits))).collect())
+    }
+
+    /// Runs an operation as a tape; not if something is known of some lanes only, or if the tape would be too long.
+    fn play<G: Gates>(
+        &self,
+        g: &mut G,
+        tapes: &Tapes,
+        op: WordOp,
+        args: &[(Shape, &Value<G::Wire>)],
+    ) -> Result<Option<Values<G::Wire>>, G::Error> {
+        let words: Vec<_> = args.iter().map(|(shape, value)| self.words(*shape, value)).collect();
+        let patterns: Option<Vec<Pattern>> = words.iter().map(Words::pattern).collect();
+        let Some(patterns) = patterns else { return Ok(None) };
+        let order = if self.count < MANY { Order::Layers } else { Order::Recorded };
+        let record =
+            |patterns: &[_]| Gadget::record(order, patterns, |g, words| number(g, op, words));
+        // A word alone is worth a tape when it comes again.
+        let Some(gadget) = tapes.of(op, order, patterns, self.count > 1, record) else {
+            return Ok(None);
+        };
+        let unknown: Vec<Vec<G::Wire>> = words.iter().map(Words::unknown).collect();
+        let operands: Vec<_> = words
+            .iter()
+            .zip(&unknown)
+            .map(|(words, unknown)| words.operand(unknown, self.count))
+            .collect();
+        let wires = gadget.tape.play(g, self.count, &operands)?;
+        Ok(Some(results(&gadget, self.count, wires)))
     }
 
     /// The words of these lanes, or the only one of a scalar.
@@ -190,6 +233,67 @@ impl<W: Clone> Words<'_, W> {
             Bits::Folded(bits) => bits.to_vec(),
         }
     }
+}
+
+impl<'v, W: Clone> Words<'v, W> {
+    /// What is known of all words alike; none if something is of some only.
+    fn pattern(&self) -> Option<Pattern> {
+        let Bits::Folded(bits) = self.bits else { return Some(vec![Folded::Wire(()); self.width]) };
+        let known = |bit: &Folded<W>| match bit {
+            Folded::Known(bit) => Folded::Known(*bit),
+            Folded::Wire(_) => Folded::Wire(()),
+        };
+        let (first, others) = bits.split_at(self.width);
+        let pattern: Pattern = first.iter().map(known).collect();
+        others
+            .iter()
+            .map(known)
+            .eq(pattern.iter().cycle().take(others.len()).copied())
+            .then_some(pattern)
+    }
+
+    /// The wires of words that are not wires alone.
+    fn unknown(&self) -> Vec<W> {
+        match self.bits {
+            Bits::Wires(_) => Vec::new(),
+            Bits::Folded(bits) => bits.iter().filter_map(Folded::wire).collect(),
+        }
+    }
+
+    /// The wires as an operand for `count` lanes: one word for all, or one for each.
+    fn operand<'o>(&self, unknown: &'o [W], count: usize) -> Operand<'o, W>
+    where
+        'v: 'o,
+    {
+        let (wires, all): (&'o [W], usize) = match self.bits {
+            Bits::Wires(wires) => (wires, wires.len()),
+            Bits::Folded(bits) => (unknown, bits.len()),
+        };
+        if all == self.width && count > 1 {
+            return Operand::same(wires);
+        }
+        Operand::words(wires, wires.len() / count)
+    }
+}
+
+/// The values that a gadget gave for so many lanes.
+fn results<W: Clone>(gadget: &Gadget, lanes: usize, wires: Vec<W>) -> Values<W> {
+    if let [bits] = &gadget.results[..]
+        && bits.len() == gadget.tape.outputs()
+    {
+        return vec![Value::Secret(wires)];
+    }
+    let mut values: Vec<Vec<Folded<W>>> = vec![Vec::new(); gadget.results.len()];
+    let mut wires = wires.into_iter();
+    for _ in 0..lanes {
+        for (value, bits) in values.iter_mut().zip(&gadget.results) {
+            value.extend(bits.iter().filter_map(|bit| match bit {
+                Folded::Known(bit) => Some(Folded::Known(*bit)),
+                Folded::Wire(()) => wires.next().map(Folded::Wire),
+            }));
+        }
+    }
+    values.into_iter().map(Value::of).collect()
 }
 
 enum Bits<'v, W> {

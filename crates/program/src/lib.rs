@@ -39,6 +39,7 @@ mod shape;
 mod stats;
 mod stream;
 mod tables;
+mod tapes;
 mod text;
 mod values;
 mod wiring;

@@ -4,6 +4,7 @@
 //! the other, and a value goes after its last use.
 
 mod lasting;
+mod side_by_side;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,11 +23,12 @@ use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 use crate::tables::Memories;
+use crate::tapes::Tapes;
 use lasting::{found, leave};
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
-pub const EXECUTION: u32 = 7;
+pub const EXECUTION: u32 = 8;
 
 /// Iterations of a map that run side by side, given the bits of one.
 ///
@@ -64,13 +66,13 @@ impl Module {
         for memory in self.memories.iter().filter(|memory| !memory.is_kept()) {
             host.leave(memory, &[])?;
         }
-        let mut base = Base(host);
+        let mut base = Base { host, tapes: Rc::default() };
         let values = call(self, &mut base, &self.main, inputs)?;
         let mut values = opaque(&mut base, values)?.into_iter();
         let outputs = values.by_ref().take(self.outputs.len());
         let outputs = outputs.map(|value| wires(&mut base, value)).collect::<Result<_, E>>()?;
         for (memory, value) in self.memories.iter().filter(|memory| memory.is_kept()).zip(values) {
-            leave(host, memory, value)?;
+            leave(base.host, memory, value)?;
         }
         Ok(outputs)
     }
@@ -89,12 +91,15 @@ impl Module {
 }
 
 /// The machine that a module was given.
-struct Base<'h, 'd, W, E>(&'h mut (dyn Host<Wire = W, Error = E> + 'd));
+struct Base<'h, 'd, W, E> {
+    host: &'h mut (dyn Host<Wire = W, Error = E> + 'd),
+    tapes: Rc<Tapes>,
+}
 
 impl<W: Clone, E> Gates for Base<'_, '_, W, E> {
     type Wire = W;
     type Error = E;
-    cenote_circuit::delegate!(self => self.0);
+    cenote_circuit::delegate!(self => self.host);
 }
 
 /// Many iterations side by side on the machine that the module was given.
@@ -247,16 +252,20 @@ trait SideBySide: Machine {
     ) -> T;
 }
 
-impl<W: Clone, E> EachLane for Base<'_, '_, W, E> {}
+impl<W: Clone, E> EachLane for Base<'_, '_, W, E> {
+    fn tapes(&self) -> Option<Rc<Tapes>> {
+        Some(Rc::clone(&self.tapes))
+    }
+}
 
 impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
     fn reveal(&mut self, value: Value<W>) -> Result<Value<W>, E> {
         let wires = wires(self, value)?;
-        Ok(Value::known(self.0.reveal(&wires)?))
+        Ok(Value::known(self.host.reveal(&wires)?))
     }
 
     fn memories(&mut self) -> Option<&mut DynReactive<'_, W, E>> {
-        self.0.memories()
+        self.host.memories()
     }
 
     fn run_map(
@@ -267,7 +276,12 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<W>, E> {
-        run_groups(module, self, env, mapped, trips, body)
+        let mapped = mapped.into_iter().map(|value| wires(self, value));
+        let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+        match side_by_side::play(module, self, env, &mapped, trips, body)? {
+            Some(results) => Ok(results),
+            None => run_groups(module, self, env, &mapped, trips, body),
+        }
     }
 }
 
@@ -306,7 +320,9 @@ impl<W: Clone, E> Machine for Wide<'_, '_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<Bundle<W>>, E> {
-        run_groups(module, self, env, mapped, trips, body)
+        let mapped = mapped.into_iter().map(|value| wires(self, value));
+        let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+        run_groups(module, self, env, &mapped, trips, body)
     }
 }
 
@@ -702,18 +718,16 @@ fn run_groups<M: SideBySide>(
     module: &Module,
     machine: &mut M,
     env: &Env<'_, M::Wire>,
-    mapped: Values<M::Wire>,
+    mapped: &[Vec<M::Wire>],
     trips: u32,
     body: &Block,
 ) -> Result<Values<M::Wire>, M::Error> {
-    let mapped: Result<Vec<_>, _> = mapped.into_iter().map(|value| wires(machine, value)).collect();
-    let mapped = mapped?;
     let mut results: Vec<Vec<M::Wire>> = vec![Vec::new(); body.results.len()];
     let (trips, group) = (trips as usize, map_group(trips, body.lane_bits) as usize);
     for start in (0..trips).step_by(group) {
         let count = group.min(trips - start);
         let group = Group { module, body, start, count, trips };
-        for (all, part) in results.iter_mut().zip(group.run(machine, env, &mapped)?) {
+        for (all, part) in results.iter_mut().zip(group.run(machine, env, mapped)?) {
             all.extend(part);
         }
     }

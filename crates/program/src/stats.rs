@@ -2,13 +2,15 @@
 
 mod accesses;
 mod course;
+mod tapes;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use cenote_circuit::{
-    Broken, Draw, Gates, Plan, Price, Ram, Reactive, Receivers, Role, Rows, Start, runs,
+    Broken, Draw, Gates, Operand, Plan, Price, Ram, Reactive, Receivers, Role, Rows, Start, Tape,
+    runs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +41,7 @@ pub struct Stats {
     pub nots: u64,
     /// ANDs on the longest path, at most: iterations of a loop count as one after the other.
     pub depth: u64,
-    /// Batches of independent ANDs.
+    /// Batches of independent ANDs, at most: words of few lanes and maps of few iterations run by layers.
     pub batches: u64,
     /// Batches of XORs; each negation is one as well.
     pub linear_batches: u64,
@@ -432,6 +434,16 @@ impl Gates for Tally {
         add(muxes, self.weight, 1);
         let pairs = on_true.iter().zip(on_false);
         Ok(pairs.map(|(a, b)| self.deeper(*select, *a.max(b)).max(*b)).collect())
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, u64>],
+        out: &mut Vec<u64>,
+    ) -> Result<(), StatsError> {
+        self.play_tape(tape, lanes, operands, out)
     }
 }
 

@@ -52,7 +52,8 @@ proptest! {
         } else {
             let (got, expected) = ((stats.ands, stats.xors, stats.nots), (counts.and, counts.xor, counts.not));
             prop_assert_eq!(got, expected, "{}", sample.module.to_text());
-            prop_assert_eq!(stats.batches, counts.and_batches, "{}", sample.module.to_text());
+            // A tape by layers has fewer.
+            prop_assert!(stats.batches >= counts.and_batches, "{}", sample.module.to_text());
         }
         prop_assert!(stats.depth >= u64::from(counts.and_depth));
         let circuit = Circuit::from_program(&stream).unwrap();

@@ -37,6 +37,7 @@ macro_rules! conformance {
             quick_programs_for_all_receivers,
             aes_and_many_requests_of_one_session,
             chunk_boundaries,
+            tapes,
             gate_limits_without_ands,
             long_streams_with_chunks_in_flight,
             reactive_programs,
@@ -118,6 +119,12 @@ pub fn chunk_boundaries(backend: Backend) {
     let counts = [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 1];
     let programs = counts.map(|n| (TestProgram(Kind::Ands(n)), Receivers::Both));
     check_programs(&with_pool(backend, batches_of(backend, 10_000)), 3, &programs);
+}
+
+/// Tapes on few lanes, on many, and on so many that chunks end within a row of lanes.
+pub fn tapes(backend: Backend) {
+    let programs = [1, 3, 40, 300, 1100].map(|n| (TestProgram(Kind::Tapes(n)), Receivers::Both));
+    check_programs(&with_pool(backend, batches_of(backend, 10_000)), 21, &programs);
 }
 
 /// Numbers of linear gates around those of a chunk, and chunks without ANDs between others.

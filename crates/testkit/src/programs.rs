@@ -1,6 +1,9 @@
 //! Programs for the tests: every kind that a backend could treat differently, all small but one.
 
-use cenote_circuit::{Gates, Program, Role, Signature, bits_of, gadgets};
+use cenote_circuit::{
+    Gates, Operand, Order, Program, Role, Signature, Starts, Tape, TapeRecorder, TooLong, bits_of,
+    gadgets,
+};
 use cenote_prim::{Block, Prg};
 
 /// The computation of a [`TestProgram`].
@@ -51,6 +54,9 @@ pub enum Kind {
     Echo,
     /// Multiplexers of the widths [`MUX_WIDTHS`].
     Muxes,
+    /// Tapes in both orders on so many lanes, which read words at their places and words for all lanes; ANDs that share an operand, outputs that are inputs or each
+    /// other, chains and results that nobody reads.
+    Tapes(usize),
     /// Multiplexers whose select or data are ORs, negations, constants, each other, or the same wire.
     MuxEdges,
 }
@@ -113,6 +119,7 @@ fn shape(kind: Kind) -> ((usize, usize), &'static [usize]) {
         Kind::Echo => ((8, 8), &[8, 8]),
         Kind::Muxes => ((131, 131), &MUX_WIDTHS),
         Kind::MuxEdges => ((9, 9), &[9; 10]),
+        Kind::Tapes(_) => ((64, 64), &[32, 32]),
     }
 }
 
@@ -184,6 +191,10 @@ impl Program for TestProgram {
             Kind::Echo => vec![g.and_many(x, y)?, x.clone()],
             Kind::Muxes => muxes(g, x, y)?,
             Kind::MuxEdges => mux_edges(g, x, y)?,
+            Kind::Tapes(lanes) => [Order::Recorded, Order::Layers]
+                .map(|order| tapes(g, x, y, lanes, order))
+                .into_iter()
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -287,6 +298,61 @@ fn sparse<G: Gates>(
         chain = g.not(&and)?;
     }
     Ok(vec![chain])
+}
+
+/// Words of one lane of [`recorded`].
+const WORD: usize = 16;
+
+/// Plays [`recorded`] on so many lanes, and adds up what each bit is in all of them.
+fn tapes<G: Gates>(
+    g: &mut G,
+    x: &[G::Wire],
+    y: &[G::Wire],
+    lanes: usize,
+    order: Order,
+) -> Result<Vec<G::Wire>, G::Error> {
+    let tape = recorded(order);
+    // Lanes in the middle read backwards, so that rows are not in a row.
+    let starts: Vec<u32> = (0..lanes).map(|lane| ((lane * 7) % (x.len() - WORD)) as u32).collect();
+    let operands = [
+        Operand { wires: x, bits: WORD, starts: Starts::Listed(&starts) },
+        Operand::same(&y[..WORD]),
+    ];
+    let wires = tape.play(g, lanes, &operands)?;
+    let mut sums = wires[..2 * WORD].to_vec();
+    for word in wires.chunks(2 * WORD).skip(1) {
+        sums = g.xor_many(&sums, word)?;
+        sums.rotate_left(1);
+    }
+    Ok(sums)
+}
+
+/// Inputs x and y of a word each, two words of outputs.
+fn recorded(order: Order) -> Tape {
+    let (mut g, wires) = TapeRecorder::new(2 * WORD);
+    let (x, y) = wires.split_at(WORD);
+    let outputs = (|| {
+        let zero = g.constant(false)?;
+        let one = g.constant(true)?;
+        let products = g.and_many(x, y)?;
+        // Ten ANDs that share an operand on the first layer, with others of a layer below between the two groups.
+        let mut outputs = g.and_groups(&[x[0], y[1]], &[&y[..10], &products[..10]].concat())?;
+        let mut chain = outputs[3];
+        for (i, product) in products.iter().enumerate() {
+            let sum = g.xor(&chain, product)?;
+            let and = g.and(&sum, &outputs[(5 * i) % 20])?;
+            chain = g.xor(&and, &x[i])?;
+        }
+        let unread = g.not(&chain)?;
+        g.and(&unread, &unread)?;
+        let same = g.xor(&chain, &chain)?;
+        outputs.truncate(20);
+        outputs.extend([chain, chain, x[5], y[2], zero, one, same, x[5], outputs[0]]);
+        outputs.extend(g.xor_many(&x[..3], &[one, zero, chain])?);
+        Ok::<_, TooLong>(outputs)
+    })();
+    let outputs = outputs.unwrap_or_else(|_| unreachable!("few gates"));
+    g.finish(&outputs, order)
 }
 
 /// The last bit of each input selects, alone and together.

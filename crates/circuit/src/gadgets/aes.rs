@@ -6,10 +6,12 @@
 //! those of FIPS 197, so the first byte of the standard is the most significant one here.
 
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use super::Bits;
 use crate::gates::Gates;
 use crate::lanes::{Bundle, Lanes, repeat};
+use crate::tape::{Operand, Order, Tape, TapeRecorder, TooLong};
 
 /// One block under one key, the key schedule running beside the rounds: 6,400 ANDs, depth 60.
 ///
@@ -85,17 +87,38 @@ impl<W: Clone> Aes128Key<W> {
         g: &mut G,
         blocks: &[Vec<W>],
     ) -> Result<Vec<Vec<W>>, G::Error> {
-        let mut out = Vec::with_capacity(blocks.len());
-        for chunk in blocks.chunks(CHUNK) {
-            let mut state = add_key(g, &load(chunk), &self.rounds[0])?;
-            for round in 1..=ROUNDS {
-                let bytes = sub_bytes(g, state)?;
-                state = round_tail(g, &bytes, &self.rounds[round], round)?;
-            }
-            out.extend(store(&state));
-        }
-        Ok(out)
+        static TAPES: [OnceLock<Tape>; 2] = [const { OnceLock::new() }; 2];
+        let order = if blocks.len() < MANY { Order::Layers } else { Order::Recorded };
+        let tape = TAPES[usize::from(order == Order::Layers)].get_or_init(|| block_tape(order));
+        let keys: Vec<W> = self.rounds.iter().flat_map(|key| store(key).concat()).collect();
+        assert!(blocks.iter().all(|block| block.len() == 128), "an AES block has 128 bits");
+        let wires = blocks.concat();
+        let operands = [Operand::words(&wires, 128), Operand::same(&keys)];
+        let done = tape.play(g, blocks.len(), &operands)?;
+        Ok(done.chunks(128).map(<[W]>::to_vec).collect())
     }
+}
+
+/// One block under round keys that are inputs behind it, an S-box after the other.
+fn block_tape(order: Order) -> Tape {
+    let (mut g, wires) = TapeRecorder::new(128 * (2 + ROUNDS));
+    let [block, keys @ ..] = wires.as_chunks::<128>().0 else { unreachable!("a block and keys") };
+    let keys: Vec<Planes<TapeRecorder>> = keys.iter().map(|key| load(&[key])).collect();
+    let state = (|| {
+        let mut state = add_key(&mut g, &load(&[block]), &keys[0])?;
+        for round in 1..=ROUNDS {
+            let mut bytes = [const { Vec::new() }; 8];
+            for byte in 0..16 {
+                let one = state.each_ref().map(|plane| vec![plane[byte]]);
+                let one = sub_bytes(&mut g, one)?;
+                bytes.iter_mut().zip(one).for_each(|(plane, bit)| plane.extend(bit));
+            }
+            state = round_tail(&mut g, &bytes, &keys[round], round)?;
+        }
+        Ok::<_, TooLong>(state)
+    })();
+    let state = state.unwrap_or_else(|_| unreachable!("a block has some 30,000 gates"));
+    g.finish(&store(&state)[0], order)
 }
 
 /// Bytes as eight planes: plane i holds bit i of every byte, 16 bytes per block in FIPS order.
@@ -357,5 +380,7 @@ fn fixed<W, const N: usize>(wires: Vec<W>) -> [W; N] {
 
 /// Blocks that run side by side; more would not fit a cache.
 const CHUNK: usize = 32;
+/// Blocks that fill every batch.
+const MANY: usize = 8;
 const ROUNDS: usize = 10;
 const ROUND_CONSTANTS: [u8; ROUNDS] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];

@@ -11,6 +11,7 @@ use super::Bits;
 use super::network::{Layer, Network, NetworkKind};
 use crate::gates::Gates;
 use crate::lanes::{Bundle, Lanes};
+use crate::tape::{self, Operand, Starts, Tape, TapeRecorder};
 
 /// Which row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,25 +158,29 @@ pub(super) fn run_many<G: Gates>(
     Ok((0..lists.len()).map(unpacked).collect())
 }
 
-/// The rows, stored bit by bit, so that the comparators of a layer read memory in order.
+/// The rows one after the other, and how two of them change places.
 struct Table<W> {
-    columns: Vec<Vec<W>>,
-    key_bits: usize,
-    order: Order,
+    wires: Vec<W>,
+    width: usize,
+    comparator: Comparator,
 }
+
+/// The tape that puts two rows in order; none for a key without bits.
+struct Comparator(Option<Tape>);
 
 impl<W: Clone> Table<W> {
     fn new(rows: &[Vec<W>], key_bits: usize, order: Order) -> Self {
         let width = rows.first().map_or(key_bits, Vec::len);
         assert!(rows.iter().all(|row| row.len() == width), "rows of different widths");
         assert!(width >= key_bits, "the key is wider than the row");
-        let column = |bit: usize| rows.iter().map(|row| row[bit].clone()).collect();
-        Self { columns: (0..width).map(column).collect(), key_bits, order }
+        Self { wires: rows.concat(), width, comparator: Comparator::new(width, key_bits, order) }
     }
 
     fn into_rows(self, keep: usize) -> Vec<Vec<W>> {
-        let row = |row: usize| self.columns.iter().map(|column| column[row].clone()).collect();
-        (0..keep).map(row).collect()
+        let rows = self.wires.chunks(self.width.max(1)).take(keep).map(<[W]>::to_vec);
+        let mut rows: Vec<_> = rows.collect();
+        rows.resize(keep, Vec::new());
+        rows
     }
 
     /// Compares and exchanges disjoint pairs of rows, block by block to stay in the cache.
@@ -184,68 +189,28 @@ impl<W: Clone> Table<W> {
         g: &mut G,
         pairs: impl Iterator<Item = (usize, usize)>,
     ) -> Result<(), G::Error> {
-        let block = (BLOCK_WIRES / self.columns.len().max(1)).clamp(MIN_BLOCK, MAX_BLOCK);
-        let mut pairs = pairs.peekable();
-        let mut chunk = Vec::with_capacity(block);
+        let Comparator(Some(tape)) = &self.comparator else { return Ok(()) };
+        let (width, mut pairs) = (self.width, pairs.peekable());
+        let mut starts = [Vec::new(), Vec::new()];
+        let mut moved = Vec::new();
+        let block = (BLOCK_WIRES / width).clamp(MIN_BLOCK, MAX_BLOCK);
         while pairs.peek().is_some() {
-            chunk.clear();
-            chunk.extend(pairs.by_ref().take(block));
-            self.exchange(g, &chunk)?;
-        }
-        Ok(())
-    }
-
-    fn exchange<G: Gates<Wire = W>>(
-        &mut self,
-        g: &mut G,
-        pairs: &[(usize, usize)],
-    ) -> Result<(), G::Error> {
-        let mut differences = Vec::with_capacity(self.columns.len());
-        let mut swap: Option<Vec<W>> = None;
-        for (bit, column) in self.columns.iter().enumerate() {
-            let low: Vec<W> = pairs.iter().map(|(a, _)| column[*a].clone()).collect();
-            let high: Vec<W> = pairs.iter().map(|(_, b)| column[*b].clone()).collect();
-            let difference = g.xor_many(&low, &high)?;
-            if bit < self.key_bits {
-                // Rows change places when the one that should come second is strictly before the
-                // other: the borrow of (high - low), or of (low - high) when descending.
-                let subtrahend = if self.order == Order::Ascending { &low } else { &high };
-                swap = Some(match swap {
-                    None => g.and_many(&difference, subtrahend)?,
-                    Some(borrow) => {
-                        let change = g.xor_many(subtrahend, &borrow)?;
-                        let change = g.and_many(&difference, &change)?;
-                        g.xor_many(&borrow, &change)?
-                    }
-                });
+            starts.iter_mut().for_each(Vec::clear);
+            for (a, b) in pairs.by_ref().take(block) {
+                starts[0].push((a * width) as u32);
+                starts[1].push((b * width) as u32);
             }
-            differences.push(difference);
-        }
-        let Some(swap) = swap else { return Ok(()) };
-        self.move_rows(g, pairs, &swap, &differences)
-    }
-
-    /// Adds `swap and difference` to both rows of every pair.
-    fn move_rows<G: Gates<Wire = W>>(
-        &mut self,
-        g: &mut G,
-        pairs: &[(usize, usize)],
-        swap: &[W],
-        differences: &[Vec<W>],
-    ) -> Result<(), G::Error> {
-        let width = differences.len();
-        let group = (AND_BATCH / width).max(1);
-        let mut bits = Vec::with_capacity(group * width);
-        for (i, (pairs, swap)) in pairs.chunks(group).zip(swap.chunks(group)).enumerate() {
-            bits.clear();
-            for pair in i * group..i * group + pairs.len() {
-                bits.extend(differences.iter().map(|difference| difference[pair].clone()));
-            }
-            let moved = g.and_groups(swap, &bits)?;
-            for (moved, (a, b)) in moved.chunks(width).zip(pairs) {
-                for (moved, column) in moved.iter().zip(&mut self.columns) {
-                    column[*a] = g.xor(&column[*a], moved)?;
-                    column[*b] = g.xor(&column[*b], moved)?;
+            let operand = |starts| {
+                let starts = Starts::Listed(starts);
+                Operand { wires: &self.wires, bits: width, starts }
+            };
+            let lanes = starts[0].len();
+            g.play(tape, lanes, &[operand(&starts[0]), operand(&starts[1])], &mut moved)?;
+            let mut rows = moved.drain(..);
+            for (a, b) in starts[0].iter().zip(&starts[1]) {
+                for start in [*a as usize, *b as usize] {
+                    let row = &mut self.wires[start..start + width];
+                    row.iter_mut().zip(rows.by_ref()).for_each(|(old, new)| *old = new);
                 }
             }
         }
@@ -253,9 +218,43 @@ impl<W: Clone> Table<W> {
     }
 }
 
+impl Comparator {
+    fn new(width: usize, key_bits: usize, order: Order) -> Comparator {
+        if key_bits == 0 {
+            return Comparator(None);
+        }
+        let (mut g, wires) = TapeRecorder::of_at_most(8 * width, 2 * width);
+        let (low, high) = wires.split_at(width);
+        let moved = exchange(&mut g, low, high, key_bits, order);
+        let moved = moved.unwrap_or_else(|_| unreachable!("eight gates a bit at most"));
+        Comparator(Some(g.finish(&moved, tape::Order::Recorded)))
+    }
+}
+
+/// Both rows, in order. They change places when the one that should come second is strictly before the other: the borrow of (high - low), or of
+/// (low - high) when descending.
+fn exchange<G: Gates>(
+    g: &mut G,
+    low: &[G::Wire],
+    high: &[G::Wire],
+    key_bits: usize,
+    order: Order,
+) -> Result<Bits<G>, G::Error> {
+    let differences = g.xor_many(low, high)?;
+    let subtrahend = if order == Order::Ascending { low } else { high };
+    let mut swap = g.and(&differences[0], &subtrahend[0])?;
+    for (difference, subtrahend) in differences.iter().zip(subtrahend).take(key_bits).skip(1) {
+        let change = g.xor(subtrahend, &swap)?;
+        let change = g.and(difference, &change)?;
+        swap = g.xor(&swap, &change)?;
+    }
+    let moved = g.and_groups(&[swap], &differences)?;
+    let mut rows = g.xor_many(low, &moved)?;
+    rows.extend(g.xor_many(high, &moved)?);
+    Ok(rows)
+}
+
 /// Wires of one block of comparators: about what fits a second-level cache.
 const BLOCK_WIRES: usize = 1 << 15;
 const MIN_BLOCK: usize = 64;
 const MAX_BLOCK: usize = 2048;
-/// ANDs handed over at once when rows are exchanged.
-const AND_BATCH: usize = 4096;

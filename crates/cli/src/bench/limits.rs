@@ -132,19 +132,19 @@ fn kernels() -> Kernels {
     let rekeyed_singles_per_s = rate(CACHED, || hash.singles(&mut blocks));
     let rekeyed_pairs_per_s = rate(CACHED / 2, || hash.pairs(&mut blocks));
     let (mut gates, delta) = (GateHash::new(Block::new(9)), Block::new(u128::MAX / 3));
-    let inputs: Vec<[Block; 2]> = blocks.as_chunks().0[..8 * BATCH].to_vec();
-    let mut tables = inputs.clone();
-    let mut out = vec![Block::ZERO; inputs.len()];
-    let garbled_per_s = rate(inputs.len(), || {
-        let batches = inputs.chunks(BATCH).zip(tables.chunks_mut(BATCH));
-        for ((inputs, tables), out) in batches.zip(out.chunks_mut(BATCH)) {
-            half_gates::garble(&mut gates, delta, inputs, tables, out);
+    let (a, b) = (blocks[..8 * BATCH].to_vec(), blocks[8 * BATCH..][..8 * BATCH].to_vec());
+    let mut tables = vec![[Block::ZERO; 2]; a.len()];
+    let mut out = vec![Block::ZERO; a.len()];
+    let garbled_per_s = rate(a.len(), || {
+        let rows = a.chunks(BATCH).zip(b.chunks(BATCH)).zip(tables.chunks_mut(BATCH));
+        for (((a, b), tables), out) in rows.zip(out.chunks_mut(BATCH)) {
+            half_gates::garble(&mut gates, delta, [a, b], tables, out);
         }
     });
-    let evaluated_per_s = rate(inputs.len(), || {
-        let batches = inputs.chunks(BATCH).zip(tables.chunks(BATCH));
-        for ((inputs, tables), out) in batches.zip(out.chunks_mut(BATCH)) {
-            half_gates::evaluate(&mut gates, inputs, tables, out);
+    let evaluated_per_s = rate(a.len(), || {
+        let rows = a.chunks(BATCH).zip(b.chunks(BATCH)).zip(tables.chunks(BATCH));
+        for (((a, b), tables), out) in rows.zip(out.chunks_mut(BATCH)) {
+            half_gates::evaluate(&mut gates, [a, b], tables, out);
         }
     });
     black_box((blocks, out));

@@ -3,7 +3,7 @@
 //! **Adversary.** None: inputs travel in the clear to the peer, and nothing is checked. It takes
 //! the same steps as every other backend, so that programs and services can be tested with it.
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Deck, Gates, Operand, Tape};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_pool::Store;
 use cenote_prim::{Prg, Secret, SessionId, bits};
@@ -24,6 +24,8 @@ pub struct PlainSession {
     channel: Channel,
     role: Role,
     kept: Kept<Secret<Vec<bool>>>,
+    /// Room for tapes.
+    deck: Deck<bool>,
 }
 
 impl PlainSession {
@@ -93,7 +95,12 @@ impl Protocol for PlainSession {
         _: impl FnOnce() -> Prg,
         _: Option<Box<dyn Store>>,
     ) -> Result<PlainSession, Fault> {
-        Ok(PlainSession { channel: channels.into_control(), role, kept: Kept::default() })
+        Ok(PlainSession {
+            channel: channels.into_control(),
+            role,
+            kept: Kept::default(),
+            deck: Deck::default(),
+        })
     }
 
     fn run<J: Job>(&mut self, job: &J) -> Result<J::Output, Fault> {
@@ -143,6 +150,17 @@ impl Gates for PlainParty<'_> {
 
     fn and_many(&mut self, a: &[bool], b: &[bool]) -> Result<Vec<bool>, Fault> {
         Ok(a.iter().zip(b).map(|(a, b)| a & b).collect())
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, bool>],
+        out: &mut Vec<bool>,
+    ) -> Result<(), Fault> {
+        self.session.deck.play(tape, lanes, operands, out);
+        Ok(())
     }
 }
 

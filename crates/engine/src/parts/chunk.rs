@@ -3,6 +3,8 @@
 use std::ops::BitXor;
 use std::rc::Rc;
 
+use cenote_circuit::zip_rows;
+
 use crate::parts::wires::{Arena, Wire};
 
 /// ANDs of a full chunk: what is computed of them stays in the second-level cache.
@@ -29,31 +31,52 @@ pub(crate) enum Kind {
     Core,
 }
 
-/// A recorded gate over slots.
+/// A recorded gate over slots, or gates of one kind on rows of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gate {
     pub(crate) kind: Kind,
+    /// How many gates: gate `i` is on the slots `i` behind `a`, `b` and `out`, of which any two rows are the same or apart. An AND is one.
+    pub(crate) n: u16,
     pub(crate) a: u32,
     pub(crate) b: u32,
     pub(crate) out: u32,
 }
 
 impl Gate {
-    /// Does a gate other than AND on whatever a backend keeps of each wire, of which zero is the default:
+    /// One gate.
+    pub(crate) const fn one(kind: Kind, a: u32, b: u32, out: u32) -> Gate {
+        Gate { kind, n: 1, a, b, out }
+    }
+
+    /// Does gates other than ANDs on whatever a backend keeps of each wire, of which zero is the default:
     /// a negation is the XOR with `one`.
     #[inline(always)]
     pub(crate) fn linear<T>(&self, wires: &mut [T], one: T)
     where
         T: Copy + Default + BitXor<Output = T>,
     {
-        let a = wires[self.a as usize];
-        wires[self.out as usize] = match self.kind {
-            Kind::Zero => T::default(),
-            Kind::One => one,
-            Kind::Xor => a ^ wires[self.b as usize],
-            Kind::Not => a ^ one,
+        let [a, b, out] = [self.a, self.b, self.out].map(|slot| slot as usize);
+        let n = usize::from(self.n);
+        match self.kind {
+            Kind::Zero => wires[out..out + n].fill(T::default()),
+            Kind::One => wires[out..out + n].fill(one),
+            Kind::Xor => zip_rows(wires, [a, b, out], n, |a, b| a ^ b),
+            Kind::Not => zip_rows(wires, [a, a, out], n, |a, _| a ^ one),
             Kind::And | Kind::Core => unreachable!("an AND is not linear"),
-        };
+        }
+    }
+
+    /// Whether any of its slots is marked.
+    #[inline(always)]
+    fn touches(&self, marked: &[bool]) -> bool {
+        let [a, b, out] = [self.a, self.b, self.out].map(|slot| slot as usize);
+        let n = usize::from(self.n);
+        if n == 1 {
+            return marked[a] | marked[b] | marked[out];
+        }
+        [a, b, out]
+            .iter()
+            .any(|&row| marked[row..row + n].iter().fold(false, |any, mark| any | mark))
     }
 }
 
@@ -74,10 +97,21 @@ pub(crate) fn groups(mut gates: &[Gate]) -> impl Iterator<Item = &[Gate]> {
 #[derive(Default)]
 pub struct Chunk {
     pub(crate) gates: Vec<Gate>,
+    /// How many they are, each of a row counted.
+    pub(crate) len: usize,
     /// ANDs, those of cores included.
     pub(crate) ands: usize,
     /// Cores recorded of each of [`CORE_WIDTHS`].
     pub(crate) cores: [usize; CORE_WIDTHS.len()],
+}
+
+impl Chunk {
+    #[inline]
+    pub(super) fn push(&mut self, gate: Gate) {
+        self.gates.push(gate);
+        self.len += usize::from(gate.n);
+        self.ands += usize::from(gate.kind == Kind::And);
+    }
 }
 
 /// Widths of the cores that are recorded, widest first (POOL section 5).
@@ -85,8 +119,8 @@ pub(crate) const CORE_WIDTHS: [usize; 4] = [64, 32, 16, 8];
 
 /// Records gates until a chunk is full.
 pub(crate) struct Recorder {
-    arena: Rc<Arena>,
-    chunk: Chunk,
+    pub(super) arena: Rc<Arena>,
+    pub(super) chunk: Chunk,
 }
 
 impl Recorder {
@@ -111,18 +145,19 @@ impl Recorder {
         pairs: &mut impl ExactSizeIterator<Item = (&'w Wire, &'w Wire)>,
         out: &mut Vec<Wire>,
     ) -> Option<()> {
-        let Chunk { gates, ands, .. } = &mut self.chunk;
-        let mut n = pairs.len().min(CHUNK_GATES.saturating_sub(gates.len()));
+        let Chunk { gates, len, ands, .. } = &mut self.chunk;
+        let mut n = pairs.len().min(CHUNK_GATES.saturating_sub(*len));
         if kind == Kind::And {
             n = n.min(CHUNK_ANDS.saturating_sub(*ands));
             *ands += n;
         }
+        *len += n;
         gates.reserve(n);
         let mut own = true;
         self.arena.alloc_each(pairs.take(n), |(a, b), wire| {
             own &= a.is_of(&self.arena) & b.is_of(&self.arena);
             let [a, b, slot] = [a, b, &wire].map(|wire| wire.slot() as u32);
-            gates.push(Gate { kind, a, b, out: slot });
+            gates.push(Gate::one(kind, a, b, slot));
             out.push(wire);
         });
         own.then_some(())
@@ -135,7 +170,7 @@ impl Recorder {
         let own = a.is_of(&self.arena) && b.iter().all(|b| b.is_of(&self.arena));
         own.then(|| {
             let (a, lanes) = (a.slot() as u32, b.len() as u32);
-            self.chunk.gates.push(Gate { kind: Kind::Core, a, b: lanes, out: a });
+            self.chunk.push(Gate::one(Kind::Core, a, lanes, a));
             self.chunk.cores[width] += 1;
             b.iter().map(|b| self.push_slots(Kind::And, a, b.slot() as u32)).collect()
         })
@@ -148,8 +183,7 @@ impl Recorder {
     #[inline]
     fn push_slots(&mut self, kind: Kind, a: u32, b: u32) -> Wire {
         let wire = self.arena.alloc();
-        self.chunk.gates.push(Gate { kind, a, b, out: wire.slot() as u32 });
-        self.chunk.ands += usize::from(kind == Kind::And);
+        self.chunk.push(Gate::one(kind, a, b, wire.slot() as u32));
         wire
     }
 
@@ -165,7 +199,7 @@ impl Recorder {
 
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.chunk.ands >= CHUNK_ANDS || self.chunk.gates.len() >= CHUNK_GATES
+        self.chunk.ands >= CHUNK_ANDS || self.chunk.len >= CHUNK_GATES
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -199,9 +233,7 @@ pub(crate) trait Pass {
 pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mut impl Pass) {
     let mut waiting: Vec<u32> = Vec::with_capacity(batch);
     for group in groups(gates) {
-        let touches = group.iter().any(|gate| {
-            pending[gate.a as usize] | pending[gate.b as usize] | pending[gate.out as usize]
-        });
+        let touches = group.iter().any(|gate| gate.touches(pending));
         if touches || waiting.len() >= batch {
             pass.flush();
             waiting.drain(..).for_each(|slot| pending[slot as usize] = false);
@@ -263,7 +295,7 @@ mod tests {
             let shared = Gate { kind: Kind::And, a: first.a, ..*second };
             let apart = first.out != shared.a && first.out != shared.b && first.out != shared.out;
             if first.kind == Kind::And && apart {
-                let head = Gate { kind: Kind::Core, a: first.a, b: 2, out: first.a };
+                let head = Gate::one(Kind::Core, first.a, 2, first.a);
                 result.extend([head, *first, shared]);
             } else {
                 result.extend_from_slice(pair);
@@ -282,7 +314,7 @@ mod tests {
                     let kind = [Kind::Zero, Kind::One, Kind::Xor, Kind::Not, Kind::And, Kind::And]
                         [usize::from(r[0] % 6)];
                     let slot = |i: usize| u32::from(r[i] % 24);
-                    Gate { kind, a: slot(1), b: slot(2), out: slot(3) }
+                    Gate::one(kind, slot(1), slot(2), slot(3))
                 })
                 .collect();
             let start: Vec<bool> = (0..24).map(|i| i % 3 == 0).collect();

@@ -35,6 +35,36 @@ impl GateHash {
         hashes.as_chunks::<4>().0
     }
 
+    /// As [`GateHash::both`] for gates whose L_{a,0} and L_{b,0} are in arrays of their own.
+    ///
+    /// # Panics
+    /// If there are more than [`BATCH`] gates.
+    #[inline(always)]
+    pub fn both_of_rows(&mut self, delta: Block, a: &[Block], b: &[Block]) -> &[[Block; 4]] {
+        let hashes = &mut self.room[..4 * a.len()];
+        for (h, (&a, &b)) in hashes.as_chunks_mut::<4>().0.iter_mut().zip(a.iter().zip(b)) {
+            *h = [a, a ^ delta, b, b ^ delta];
+        }
+        self.hash.pairs(hashes);
+        hashes.as_chunks::<4>().0
+    }
+
+    /// As [`GateHash::active`] for gates whose labels are in arrays of their own.
+    ///
+    /// # Panics
+    /// If there are more than [`BATCH`] gates.
+    #[inline(always)]
+    pub fn active_of_rows(&mut self, a: &[Block], b: &[Block]) -> &[[Block; 2]] {
+        let hashes = &mut self.room[..2 * a.len()];
+        for (h, (a, b)) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(a.iter().zip(b)) {
+            // One by one: a pair would go through memory in halves, for which a load of the whole has to wait.
+            h[0] = *a;
+            h[1] = *b;
+        }
+        self.hash.singles(hashes);
+        hashes.as_chunks::<2>().0
+    }
+
     /// As [`GateHash::both`] for one gate: the way of a chain of gates, where latency counts.
     #[inline(always)]
     pub fn both_of_one(&mut self, delta: Block, [a, b]: [Block; 2]) -> [Block; 4] {

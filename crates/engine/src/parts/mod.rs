@@ -10,6 +10,7 @@ pub(crate) mod keeper;
 pub(crate) mod kept;
 pub(crate) mod notes;
 pub(crate) mod pace;
+mod playing;
 pub(crate) mod recording;
 pub(crate) mod shelves;
 pub mod tags;

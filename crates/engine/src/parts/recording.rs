@@ -1,11 +1,12 @@
 //! A party that records gates and has them done a chunk at a time: all that such backends have in common.
 //! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
 
-use cenote_circuit::{Gates, MOST_AWAKE, Resting, runs};
+use cenote_circuit::{Gates, MOST_AWAKE, Op, Operand, Resting, Step, Tape, lane_groups, runs};
 use cenote_net::{Fault, Role};
 use cenote_prim::Secret;
 
 use crate::parts::chunk::{Chunk, Kind, Recorder};
+use crate::parts::playing::{Playing, Room};
 use crate::parts::wires::Wire;
 use crate::party::{Checked, Party, Receivers, cut, expect_input, unlike};
 
@@ -90,6 +91,7 @@ pub trait Executor {
 pub struct Recording<E> {
     pub(crate) executor: E,
     recorder: Recorder,
+    room: Room,
     /// A call failed: nothing may follow.
     faulted: bool,
 }
@@ -97,7 +99,7 @@ pub struct Recording<E> {
 impl<E: Executor> Recording<E> {
     /// A party that refuses everything if it has `faulted` before it begins.
     pub(crate) fn new(executor: E, faulted: bool) -> Recording<E> {
-        Recording { executor, recorder: Recorder::new(), faulted }
+        Recording { executor, recorder: Recorder::new(), room: Room::default(), faulted }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.
@@ -133,6 +135,41 @@ impl<E: Executor> Recording<E> {
                 return self.guarded(|_| Err(foreign_wire()));
             }
         }
+        Ok(())
+    }
+
+    /// A step of a tape on all of its lanes.
+    fn play_step(&mut self, playing: &mut Playing<'_>, step: &Step) -> Result<(), Fault> {
+        let mut lane = 0;
+        while lane < playing.lanes() {
+            self.make_room()?;
+            lane = playing.step(&mut self.recorder, step, lane);
+        }
+        Ok(())
+    }
+
+    /// ANDs that share an operand on all lanes, by cores where there are any.
+    fn play_group(
+        &mut self,
+        playing: &mut Playing<'_>,
+        ands: &[Step],
+        widths: &[usize],
+    ) -> Result<(), Fault> {
+        for lane in 0..playing.lanes() {
+            let mut rest = ands;
+            for &width in widths {
+                while let Some((core, others)) = rest.split_at_checked(width) {
+                    self.make_room()?;
+                    playing.core(&mut self.recorder, core, lane);
+                    rest = others;
+                }
+            }
+            for step in rest {
+                self.make_room()?;
+                playing.and(&mut self.recorder, step, lane);
+            }
+        }
+        playing.end_group(ands);
         Ok(())
     }
 
@@ -235,6 +272,40 @@ impl<E: Executor> Gates for Recording<E> {
             self.gates(Kind::And, rest.iter().map(|lane| (select, lane)), &mut out)?;
         }
         Ok(out)
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, Wire>],
+        out: &mut Vec<Wire>,
+    ) -> Result<(), Fault> {
+        let widths = self.executor.core_widths();
+        for (first, count) in lane_groups(lanes, tape.lanes_together()) {
+            let Recording { recorder, room, .. } = self;
+            let playing = Playing::new(recorder, room, tape, operands, first, count);
+            let Some(mut playing) = playing else {
+                return self.guarded(|_| Err(foreign_wire()));
+            };
+            for (linear, mut ands) in tape.runs() {
+                for step in linear {
+                    self.play_step(&mut playing, step)?;
+                }
+                while let Some((step, others)) = ands.split_first() {
+                    ands = others;
+                    if step.op == Op::Group {
+                        let (group, others) = others.split_at(step.b as usize);
+                        self.play_group(&mut playing, group, &widths)?;
+                        ands = others;
+                    } else {
+                        self.play_step(&mut playing, step)?;
+                    }
+                }
+            }
+            playing.finish(&self.recorder, &mut self.room, operands, first, out);
+        }
+        Ok(())
     }
 }
 

@@ -61,6 +61,24 @@ impl Arena {
         }
     }
 
+    /// So many slots in a row, of nobody's wires; they are never free again.
+    pub(crate) fn row(&self, slots: usize) -> u32 {
+        let handles = &mut self.slots.borrow_mut().handles;
+        let first = handles.len();
+        handles.resize(first + slots, 1);
+        first as u32
+    }
+
+    /// A slot that no live handle has, for the handle that [`Self::handle`] makes.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slots.borrow_mut().alloc()
+    }
+
+    /// The first handle on a slot of [`Self::slot`].
+    pub(crate) fn handle(self: &Rc<Arena>, slot: u32) -> Wire {
+        Wire { slot, arena: Rc::clone(self) }
+    }
+
     /// Slots ever used: the length the backend's arrays need.
     pub(crate) fn len(&self) -> usize {
         self.slots.borrow().handles.len()

@@ -12,7 +12,7 @@ use cenote_prim::Block;
 
 use crate::parts::gate_hash::GateHash;
 
-/// Garbles independent gates with inputs (L_{a,0}, L_{b,0}): two table blocks each, and L_{c,0}.
+/// Garbles independent gates with inputs L_{a,0} and L_{b,0}: two table blocks each, and L_{c,0}.
 ///
 /// # Panics
 /// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
@@ -20,14 +20,14 @@ use crate::parts::gate_hash::GateHash;
 pub fn garble(
     hash: &mut GateHash,
     delta: Block,
-    inputs: &[[Block; 2]],
+    [a, b]: [&[Block]; 2],
     tables: &mut [[Block; 2]],
     out: &mut [Block],
 ) {
-    assert!(tables.len() == inputs.len() && out.len() == inputs.len());
-    let hashes = hash.both(delta, inputs);
-    for (((&input, h), table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
-        (*table, *out) = garble_hashed(delta, input, h);
+    assert!(b.len() == a.len() && tables.len() == a.len() && out.len() == a.len());
+    let hashes = hash.both_of_rows(delta, a, b);
+    for ((((&a, &b), h), table), out) in a.iter().zip(b).zip(hashes).zip(tables).zip(out) {
+        (*table, *out) = garble_hashed(delta, [a, b], h);
     }
 }
 
@@ -57,14 +57,14 @@ fn garble_hashed(delta: Block, [a, b]: [Block; 2], h: &[Block; 4]) -> ([Block; 2
 #[inline]
 pub fn evaluate(
     hash: &mut GateHash,
-    inputs: &[[Block; 2]],
+    [a, b]: [&[Block]; 2],
     tables: &[[Block; 2]],
     out: &mut [Block],
 ) {
-    assert!(tables.len() == inputs.len() && out.len() == inputs.len());
-    let hashes = hash.active(inputs.iter().copied());
-    for (((&input, h), &table), out) in inputs.iter().zip(hashes).zip(tables).zip(out) {
-        *out = evaluate_hashed(input, table, h);
+    assert!(b.len() == a.len() && tables.len() == a.len() && out.len() == a.len());
+    let hashes = hash.active_of_rows(a, b);
+    for ((((&a, &b), h), &table), out) in a.iter().zip(b).zip(hashes).zip(tables).zip(out) {
+        *out = evaluate_hashed([a, b], table, h);
     }
 }
 
@@ -100,7 +100,8 @@ mod tests {
             let start = prg.block();
             let inputs: Vec<[Block; 2]> = (0..n).map(|_| [prg.block(), prg.block()]).collect();
             let (mut tables, mut zero) = (vec![[Block::ZERO; 2]; n], vec![Block::ZERO; n]);
-            garble(&mut GateHash::new(start), delta, &inputs, &mut tables, &mut zero);
+            let (a, b): (Vec<_>, Vec<_>) = inputs.iter().map(|&[a, b]| (a, b)).unzip();
+            garble(&mut GateHash::new(start), delta, [&a, &b], &mut tables, &mut zero);
             let mut one = GateHash::new(start);
             for ((&input, table), zero) in inputs.iter().zip(&tables).zip(&zero) {
                 assert!(garble_one(&mut one, delta, input) == (*table, *zero));
@@ -112,7 +113,8 @@ mod tests {
                     .map(|&[a, b]| [a ^ delta.times(values[0]), b ^ delta.times(values[1])])
                     .collect();
                 let mut out = vec![Block::ZERO; n];
-                evaluate(&mut GateHash::new(start), &active, &tables, &mut out);
+                let (a, b): (Vec<_>, Vec<_>) = active.iter().map(|&[a, b]| (a, b)).unzip();
+                evaluate(&mut GateHash::new(start), [&a, &b], &tables, &mut out);
                 let mut one = GateHash::new(start);
                 for (i, (out, zero)) in out.iter().zip(&zero).enumerate() {
                     assert_eq!(*out, *zero ^ delta.times(values[0] & values[1]));

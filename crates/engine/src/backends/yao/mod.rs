@@ -18,7 +18,7 @@ pub mod half_gates;
 mod plan;
 pub mod tags;
 
-use cenote_circuit::Gates;
+use cenote_circuit::{Deck, Gates, Op, Operand, Step, Tape, lane_groups};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
@@ -61,6 +61,8 @@ pub struct YaoSession {
     used: usize,
     /// Labels, under the Delta of the session.
     kept: Kept<Secret<Vec<Block>>>,
+    /// Labels of the tape that is played.
+    deck: Deck<Block>,
 }
 
 enum Side {
@@ -127,27 +129,27 @@ impl YaoSession {
         }
     }
 
-    /// At most [`BATCH`] independent ANDs; `out` receives the labels.
-    fn ands(&mut self, inputs: &[[Block; 2]], out: &mut [Block]) -> Result<(), Fault> {
+    /// At most [`BATCH`] independent ANDs of rows of labels; `out` receives the labels.
+    fn ands(&mut self, [a, b]: [&[Block]; 2], out: &mut [Block]) -> Result<(), Fault> {
         match &self.side {
             Side::Garbler { delta, .. } => {
-                let tables = &mut self.tables[self.filled..self.filled + inputs.len()];
-                garble(&mut self.hash, **delta, inputs, tables, out);
-                self.filled += inputs.len();
+                let tables = &mut self.tables[self.filled..self.filled + out.len()];
+                garble(&mut self.hash, **delta, [a, b], tables, out);
+                self.filled += out.len();
                 if self.filled >= FRAME {
                     self.send_tables()?;
                 }
             }
             Side::Evaluator { .. } => {
                 let mut done = 0;
-                while done < inputs.len() {
+                while done < out.len() {
                     if self.used == self.filled {
                         self.receive_tables()?;
                     }
-                    let n = (inputs.len() - done).min(self.filled - self.used);
+                    let n = (out.len() - done).min(self.filled - self.used);
                     let tables = &self.tables[self.used..self.used + n];
-                    let range = done..done + n;
-                    evaluate(&mut self.hash, &inputs[range.clone()], tables, &mut out[range]);
+                    let rows = [&a[done..done + n], &b[done..done + n]];
+                    evaluate(&mut self.hash, rows, tables, &mut out[done..done + n]);
                     self.used += n;
                     done += n;
                 }
@@ -253,7 +255,18 @@ impl Protocol for YaoSession {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
                 let hash = GateHash::new(start);
                 let kept = Kept::default();
-                Ok(YaoSession { channel, params, side, hash, tables, filled: 0, used: 0, kept })
+                let deck = Deck::default();
+                Ok(YaoSession {
+                    channel,
+                    params,
+                    side,
+                    hash,
+                    tables,
+                    filled: 0,
+                    used: 0,
+                    kept,
+                    deck,
+                })
             }
             Err(fault) => {
                 channel.abort();
@@ -320,18 +333,77 @@ impl Gates for YaoParty<'_> {
     fn and_many(&mut self, a: &[Block], b: &[Block]) -> Result<Vec<Block>, Fault> {
         let n = a.len().min(b.len());
         let mut out = vec![Block::ZERO; n];
-        let mut inputs = [[Block::ZERO; 2]; BATCH];
-        for ((a, b), out) in a[..n].chunks(BATCH).zip(b.chunks(BATCH)).zip(out.chunks_mut(BATCH)) {
-            for (input, (a, b)) in inputs.iter_mut().zip(a.iter().zip(b)) {
-                *input = [*a, *b];
-            }
-            self.session.ands(&inputs[..out.len()], out)?;
+        for ((a, b), out) in
+            a[..n].chunks(BATCH).zip(b[..n].chunks(BATCH)).zip(out.chunks_mut(BATCH))
+        {
+            self.session.ands([a, b], out)?;
         }
         Ok(out)
+    }
+
+    fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, Block>],
+        out: &mut Vec<Block>,
+    ) -> Result<(), Fault> {
+        let one = self.constant(true)?;
+        let mut deck = std::mem::take(&mut self.session.deck);
+        for (first, count) in lane_groups(lanes, tape.lanes_together()) {
+            deck.load(tape, operands, first, count);
+            for (linear, ands) in tape.runs() {
+                linear.iter().for_each(|step| deck.linear(step, one));
+                match ands {
+                    [step] if count == 1 => {
+                        let [a, b, out] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
+                        let input = [a, b].map(|cell| deck.cells_mut()[cell]);
+                        deck.cells_mut()[out] = self.session.and(input)?;
+                    }
+                    ands => self.batch(&mut deck, ands)?,
+                }
+            }
+            deck.store(tape, out);
+        }
+        self.session.deck = deck;
+        Ok(())
     }
 }
 
 impl YaoParty<'_> {
+    /// The ANDs of a batch on all lanes, [`BATCH`] at a time.
+    fn batch(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
+        let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
+        let (mut cells, mut waiting) = ([0; BATCH], 0);
+        for step in ands.iter().filter(|step| step.op == Op::And) {
+            let mut lane = 0;
+            while lane < deck.lanes() {
+                let count = (BATCH - waiting).min(deck.lanes() - lane);
+                let lanes = lane..lane + count;
+                lane += count;
+                let rows = [&deck.row(step.a)[lanes.clone()], &deck.row(step.b)[lanes.clone()]];
+                if count == BATCH {
+                    self.session.ands(rows, &mut out)?;
+                    deck.row_mut(step.out)[lanes].copy_from_slice(&out);
+                    continue;
+                }
+                a[waiting..waiting + count].copy_from_slice(rows[0]);
+                b[waiting..waiting + count].copy_from_slice(rows[1]);
+                let first = deck.cell(step.out, lanes.start);
+                (first..).zip(&mut cells[waiting..waiting + count]).for_each(|(i, cell)| *cell = i);
+                waiting += count;
+                if waiting == BATCH {
+                    self.session.ands([&a, &b], &mut out)?;
+                    deck.scatter(&cells, &out);
+                    waiting = 0;
+                }
+            }
+        }
+        self.session.ands([&a[..waiting], &b[..waiting]], &mut out[..waiting])?;
+        deck.scatter(&cells[..waiting], &out);
+        Ok(())
+    }
+
     fn garbler_input(&mut self, len: usize, bits: &[bool]) -> Result<Vec<Block>, Fault> {
         let YaoSession { channel, side, .. } = &mut *self.session;
         let mut labels = vec![Block::ZERO; len];

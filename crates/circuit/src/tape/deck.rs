@@ -1,0 +1,170 @@
+//! What a machine keeps of the wires of a tape, `[slot][lane]`.
+
+use std::ops::BitXor;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{Op, Operand, Step, Tape, lane_groups};
+
+/// The cells of a tape's slots on some lanes. Their room is kept from one tape to the next, and wiped in the end.
+#[derive(Default)]
+pub struct Deck<C: Zeroize> {
+    cells: Zeroizing<Vec<C>>,
+    lanes: usize,
+}
+
+impl<C: Copy + Default + Zeroize> Deck<C> {
+    /// Takes the inputs of `count` lanes from lane `first` on.
+    ///
+    /// # Panics
+    /// When the operands do not have the wires that the tape reads.
+    pub fn load(&mut self, tape: &Tape, operands: &[Operand<'_, C>], first: usize, count: usize) {
+        let cells = tape.slots() * count;
+        if self.cells.len() < cells {
+            // Growing in place would leave what it held behind.
+            self.cells = Zeroizing::new(vec![C::default(); cells]);
+        }
+        self.lanes = count;
+        let mut inputs = tape.input_slots();
+        for operand in operands {
+            let (slots, others) = inputs.split_at(operand.bits);
+            inputs = others;
+            for lane in 0..count {
+                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
+                    if let Some(slot) = slot {
+                        self.cells[*slot as usize * count + lane] = *wire;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lanes that are loaded.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// The cells of a slot.
+    #[inline(always)]
+    pub fn row(&self, slot: u32) -> &[C] {
+        let start = slot as usize * self.lanes;
+        &self.cells[start..start + self.lanes]
+    }
+
+    /// The cells of a slot.
+    #[inline(always)]
+    pub fn row_mut(&mut self, slot: u32) -> &mut [C] {
+        let start = slot as usize * self.lanes;
+        &mut self.cells[start..start + self.lanes]
+    }
+
+    /// Where the cell of a slot and a lane is among all of them.
+    #[inline(always)]
+    pub fn cell(&self, slot: u32, lane: usize) -> usize {
+        slot as usize * self.lanes + lane
+    }
+
+    /// Puts values into the cells beside them.
+    #[inline(always)]
+    pub fn scatter(&mut self, cells: &[usize], values: &[C]) {
+        cells.iter().zip(values).for_each(|(cell, value)| self.cells[*cell] = *value);
+    }
+
+    /// Does the same to every lane of two slots.
+    #[inline(always)]
+    pub fn zip(&mut self, step: &Step, f: impl Fn(C, C) -> C) {
+        let rows = [step.a, step.b, step.out].map(|slot| slot as usize * self.lanes);
+        zip_rows(&mut self.cells, rows, self.lanes, f);
+    }
+
+    /// Appends the outputs, one lane after the other.
+    pub fn store(&self, tape: &Tape, out: &mut Vec<C>) {
+        for lane in 0..self.lanes {
+            let of = |slot: &u32| self.cells[*slot as usize * self.lanes + lane];
+            out.extend(tape.output_slots().iter().map(of));
+        }
+    }
+
+    /// All cells.
+    #[inline(always)]
+    pub fn cells_mut(&mut self) -> &mut [C] {
+        &mut self.cells
+    }
+}
+
+impl<C: Copy + Default + BitXor<Output = C> + Zeroize> Deck<C> {
+    /// Does a step that is no AND; a negation is the XOR with `one`.
+    #[inline]
+    pub fn linear(&mut self, step: &Step, one: C) {
+        match step.op {
+            Op::Zero => self.row_mut(step.out).fill(C::default()),
+            Op::One => self.row_mut(step.out).fill(one),
+            Op::Not => {
+                let [a, out] = [step.a, step.out].map(|slot| slot as usize * self.lanes);
+                zip_rows(&mut self.cells, [a, a, out], self.lanes, |a, _| a ^ one);
+            }
+            Op::Xor => self.zip(step, |a, b| a ^ b),
+            Op::And | Op::Group => unreachable!("an AND is not linear"),
+        }
+    }
+}
+
+impl Deck<bool> {
+    /// Plays a tape in the clear; appends the outputs of one lane after the other to `out`.
+    pub fn play(
+        &mut self,
+        tape: &Tape,
+        lanes: usize,
+        operands: &[Operand<'_, bool>],
+        out: &mut Vec<bool>,
+    ) {
+        // A byte each: as much room as blocks take.
+        for (first, count) in lane_groups(lanes, 16 * tape.lanes_together()) {
+            self.load(tape, operands, first, count);
+            for (linear, ands) in tape.runs() {
+                linear.iter().for_each(|step| self.linear(step, true));
+                ands.iter()
+                    .filter(|step| step.op == Op::And)
+                    .for_each(|step| self.zip(step, |a, b| a & b));
+            }
+            self.store(tape, out);
+        }
+    }
+}
+
+/// Puts `f` of two rows of `n` cells into a third, cell by cell. Rows begin at `[a, b, out]`; any two of them are the same or apart.
+///
+/// # Panics
+/// When two rows overlap in part.
+#[inline(always)]
+pub fn zip_rows<C: Copy>(
+    cells: &mut [C],
+    [a, b, out]: [usize; 3],
+    n: usize,
+    f: impl Fn(C, C) -> C,
+) {
+    if n == 1 {
+        cells[out] = f(cells[a], cells[b]);
+        return;
+    }
+    let apart = "rows are the same or apart";
+    if a == out && b == out {
+        cells[a..a + n].iter_mut().for_each(|cell| *cell = f(*cell, *cell));
+    } else if a == out || b == out {
+        let other = if a == out { b } else { a };
+        let rows = cells.get_disjoint_mut([other..other + n, out..out + n]);
+        let [other, row] = rows.expect(apart);
+        if a == out {
+            other.iter().zip(row).for_each(|(b, out)| *out = f(*out, *b));
+        } else {
+            other.iter().zip(row).for_each(|(a, out)| *out = f(*a, *out));
+        }
+    } else if a == b {
+        let [a, out] = cells.get_disjoint_mut([a..a + n, out..out + n]).expect(apart);
+        a.iter().zip(out).for_each(|(a, out)| *out = f(*a, *a));
+    } else {
+        let rows = cells.get_disjoint_mut([a..a + n, b..b + n, out..out + n]);
+        let [a, b, out] = rows.expect(apart);
+        a.iter().zip(b).zip(out).for_each(|((a, b), out)| *out = f(*a, *b));
+    }
+}

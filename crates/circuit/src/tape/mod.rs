@@ -1,0 +1,246 @@
+//! Tapes: gates over numbered slots, planned once and played on any number of lanes at once.
+//!
+//! A gadget of one shape, the body of a map or a circuit file becomes a tape: its gates in the order in which they are done, the slot of
+//! every wire, and at which read a slot is free again. A machine that keeps its wires in flat arrays plays a tape over
+//! `[slot][lane]` ([`Deck`]): an XOR is a loop over contiguous memory, the ANDs of a batch are all there is between two of them, and nothing is
+//! allocated while it plays. Every other machine is given the same gates in the same batches ([`Tape::by_gates`]).
+
+mod by_gates;
+mod deck;
+mod plan;
+mod recorder;
+
+pub use deck::{Deck, zip_rows};
+pub use recorder::{MAX_TAPE, TapeRecorder, TapeWire, TooLong};
+
+use crate::gates::Gates;
+
+/// In which order the gates of a tape are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As recorded, in the recorded batches: many lanes fill them, and few wires are alive.
+    Recorded,
+    /// All ANDs of one depth together, within windows: for few lanes.
+    Layers,
+}
+
+/// What a step does with its slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Op {
+    /// A public 0.
+    Zero,
+    /// A public 1.
+    One,
+    /// `out = a xor b`.
+    Xor,
+    /// `out = not a`.
+    Not,
+    /// `out = a and b`.
+    And,
+    /// The next `b` steps are ANDs that share their operand `a`; nothing is done here.
+    Group,
+}
+
+/// One step. Slots are below [`Tape::slots`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The operation.
+    pub op: Op,
+    /// Whether this reads slot `a` for the last time, before something else is put there.
+    pub last_a: bool,
+    /// The same of `b`.
+    pub last_b: bool,
+    /// Whether the result is an output: its slot is not used again.
+    pub kept: bool,
+    /// First operand.
+    pub a: u32,
+    /// Second operand.
+    pub b: u32,
+    /// Where the result goes.
+    pub out: u32,
+}
+
+impl Step {
+    /// How many operands it reads.
+    #[must_use]
+    pub const fn reads(&self) -> usize {
+        match self.op {
+            Op::Zero | Op::One | Op::Group => 0,
+            Op::Not => 1,
+            Op::Xor | Op::And => 2,
+        }
+    }
+}
+
+/// Gates over slots: see the [module](self).
+#[derive(Clone, Debug)]
+pub struct Tape {
+    /// The slot of each input, if it is read.
+    inputs: Vec<Option<u32>>,
+    steps: Vec<Step>,
+    /// Ends of runs in `steps`: linear steps and batches of independent ANDs in turn, linear first.
+    runs: Vec<u32>,
+    outputs: Vec<u32>,
+    sources: Vec<Source>,
+    slots: usize,
+    ands: usize,
+}
+
+/// What an output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The input of this number.
+    Input(u32),
+    /// What a step gives, and no output before it is.
+    Step,
+    /// The output of this number, which comes before it.
+    Output(u32),
+}
+
+/// What a tape reads as some of its inputs: `bits` wires in a row for each lane.
+#[derive(Debug)]
+pub struct Operand<'w, W> {
+    /// Where they are.
+    pub wires: &'w [W],
+    /// Wires of each lane.
+    pub bits: usize,
+    /// Where those of each lane begin.
+    pub starts: Starts<'w>,
+}
+
+impl<W> Clone for Operand<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Operand<'_, W> {}
+
+/// Where the wires of each lane begin.
+#[derive(Clone, Copy, Debug)]
+pub enum Starts<'w> {
+    /// Those of the first lane, and how much further those of the next: 0 if all lanes read the same.
+    Every {
+        /// Of lane 0.
+        first: usize,
+        /// From one lane to the next.
+        stride: usize,
+    },
+    /// One by one.
+    Listed(&'w [u32]),
+}
+
+impl<'w, W> Operand<'w, W> {
+    /// Words of `bits` wires one after the other, one for each lane.
+    #[must_use]
+    pub fn words(wires: &'w [W], bits: usize) -> Self {
+        Operand { wires, bits, starts: Starts::Every { first: 0, stride: bits } }
+    }
+
+    /// The same wires for all lanes.
+    #[must_use]
+    pub fn same(wires: &'w [W]) -> Self {
+        Operand { wires, bits: wires.len(), starts: Starts::Every { first: 0, stride: 0 } }
+    }
+
+    /// The wires of one lane.
+    #[must_use]
+    #[inline]
+    pub fn lane(&self, lane: usize) -> &'w [W] {
+        let start = match self.starts {
+            Starts::Every { first, stride } => first + lane * stride,
+            Starts::Listed(starts) => starts[lane] as usize,
+        };
+        &self.wires[start..start + self.bits]
+    }
+}
+
+/// Slots times lanes that are played together: what is alive of them stays in a second-level cache, for the most part in the first.
+const TOGETHER: usize = 1 << 14;
+
+impl Tape {
+    /// Inputs of one lane.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Outputs of one lane.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Slots of one lane: the most wires that are alive at once, and one for what nobody reads.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// ANDs of one lane.
+    #[must_use]
+    pub fn ands(&self) -> usize {
+        self.ands
+    }
+
+    /// Lanes that a machine plays at a time. All machines that talk to each other cut alike.
+    #[must_use]
+    pub fn lanes_together(&self) -> usize {
+        (TOGETHER / self.slots.max(1) / 16 * 16).clamp(16, 1024)
+    }
+
+    /// The linear steps and the ANDs that follow them, in turn.
+    pub fn runs(&self) -> impl Iterator<Item = (&[Step], &[Step])> {
+        let mut start = 0;
+        self.runs.chunks_exact(2).map(move |ends| {
+            let (linear, ands) = (ends[0] as usize, ends[1] as usize);
+            let run = (&self.steps[start..linear], &self.steps[linear..ands]);
+            start = ands;
+            run
+        })
+    }
+
+    /// The slot of each input, if it is read.
+    #[must_use]
+    pub fn input_slots(&self) -> &[Option<u32>] {
+        &self.inputs
+    }
+
+    /// The slot of each output.
+    #[must_use]
+    pub fn output_slots(&self) -> &[u32] {
+        &self.outputs
+    }
+
+    /// What each output is.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Plays it on `lanes` lanes of `g`: the outputs of one lane after the other.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    ///
+    /// # Panics
+    /// When the operands do not have the wires that it reads.
+    pub fn play<G: Gates + ?Sized>(
+        &self,
+        g: &mut G,
+        lanes: usize,
+        operands: &[Operand<'_, G::Wire>],
+    ) -> Result<Vec<G::Wire>, G::Error> {
+        let given: usize = operands.iter().map(|operand| operand.bits).sum();
+        assert_eq!(given, self.inputs(), "the inputs of a tape");
+        let mut out = Vec::with_capacity(lanes * self.outputs());
+        g.play(self, lanes, operands, &mut out)?;
+        Ok(out)
+    }
+}
+
+/// Groups of at most `together` of so many lanes: where each begins, and how many it has.
+pub fn lane_groups(lanes: usize, together: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..lanes).step_by(together).map(move |first| (first, together.min(lanes - first)))
+}

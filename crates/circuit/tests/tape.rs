@@ -1,0 +1,197 @@
+//! Tapes: played on arrays, batch by batch and gate by gate they give the same, and slots are used as planned.
+
+use cenote_circuit::{
+    Clear, Counter, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder, TapeWire,
+    TooLong, lane_groups,
+};
+use proptest::prelude::*;
+
+/// One call of a machine, on wires that are there by then.
+#[derive(Clone, Debug)]
+enum Call {
+    Constant(bool),
+    Xor(u16, u16),
+    Not(u16),
+    And(u16, u16),
+    AndMany(Vec<(u16, u16)>),
+    /// Selects, and so many bits for each.
+    Groups(Vec<u16>, Vec<u16>),
+}
+
+const INPUTS: usize = 5;
+
+fn call() -> impl Strategy<Value = Call> {
+    let wire = any::<u16>;
+    prop_oneof![
+        1 => any::<bool>().prop_map(Call::Constant),
+        4 => (wire(), wire()).prop_map(|(a, b)| Call::Xor(a, b)),
+        2 => wire().prop_map(Call::Not),
+        2 => (wire(), wire()).prop_map(|(a, b)| Call::And(a, b)),
+        2 => prop::collection::vec((wire(), wire()), 0..6).prop_map(Call::AndMany),
+        2 => (1..4usize, 0..9usize).prop_flat_map(|(selects, length)| (
+            prop::collection::vec(any::<u16>(), selects),
+            prop::collection::vec(any::<u16>(), selects * length),
+        )).prop_map(|(selects, bits)| Call::Groups(selects, bits)),
+    ]
+}
+
+/// Runs the calls; all wires that there are in the end.
+fn run<G: Gates>(g: &mut G, calls: &[Call], inputs: &[G::Wire]) -> Result<Vec<G::Wire>, G::Error> {
+    let mut wires = inputs.to_vec();
+    for call in calls {
+        let at = |wire: &u16| wires[usize::from(*wire) % wires.len()].clone();
+        let all = |of: &[u16]| of.iter().map(at).collect::<Vec<_>>();
+        let new = match call {
+            Call::Constant(bit) => vec![g.constant(*bit)?],
+            Call::Xor(a, b) => vec![g.xor(&at(a), &at(b))?],
+            Call::Not(a) => vec![g.not(&at(a))?],
+            Call::And(a, b) => vec![g.and(&at(a), &at(b))?],
+            Call::AndMany(pairs) => {
+                let (a, b): (Vec<u16>, Vec<u16>) = pairs.iter().copied().unzip();
+                g.and_many(&all(&a), &all(&b))?
+            }
+            Call::Groups(selects, bits) => g.and_groups(&all(selects), &all(bits))?,
+        };
+        wires.extend(new);
+    }
+    Ok(wires)
+}
+
+fn record(calls: &[Call], outputs: &[u16], order: Order) -> Tape {
+    let (mut recorder, inputs) = TapeRecorder::new(INPUTS);
+    let wires = run(&mut recorder, calls, &inputs).expect("few gates");
+    recorder.finish(&chosen(&wires, outputs), order)
+}
+
+fn chosen<W: Clone>(wires: &[W], outputs: &[u16]) -> Vec<W> {
+    outputs.iter().map(|wire| wires[usize::from(*wire) % wires.len()].clone()).collect()
+}
+
+/// The clear without arrays.
+struct ByGates;
+
+impl Gates for ByGates {
+    type Wire = bool;
+    type Error = std::convert::Infallible;
+
+    fn constant(&mut self, bit: bool) -> Result<bool, Self::Error> {
+        Ok(bit)
+    }
+
+    fn xor(&mut self, a: &bool, b: &bool) -> Result<bool, Self::Error> {
+        Ok(a ^ b)
+    }
+
+    fn not(&mut self, a: &bool) -> Result<bool, Self::Error> {
+        Ok(!a)
+    }
+
+    fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Self::Error> {
+        Ok(a & b)
+    }
+}
+
+proptest! {
+    #[test]
+    fn all_ways_give_the_same(
+        calls in prop::collection::vec(call(), 0..60),
+        outputs in prop::collection::vec(any::<u16>(), 0..20),
+        lanes in prop_oneof![1..4usize, 30..40usize],
+        seed in any::<u64>(),
+    ) {
+        let bit = |lane: usize, i: usize| (seed.rotate_left((lane * 7 + i * 11) as u32) ^ lane as u64) & 1 == 1;
+        let words: Vec<bool> =
+            (0..lanes).flat_map(|lane| (0..INPUTS - 2).map(move |i| bit(lane, i))).collect();
+        let same = [bit(99, 3), bit(99, 4)];
+        let mut expected = Vec::new();
+        for word in words.chunks(INPUTS - 2) {
+            let wires = run(&mut Clear, &calls, &[word, &same].concat()).expect("clear");
+            expected.extend(chosen(&wires, &outputs));
+        }
+        // The same words, listed from the last to the first in memory.
+        let backwards: Vec<bool> = words.chunks(INPUTS - 2).rev().flatten().copied().collect();
+        let starts: Vec<u32> = (0..lanes).rev().map(|lane| (lane * (INPUTS - 2)) as u32).collect();
+        for order in [Order::Recorded, Order::Layers] {
+            let tape = record(&calls, &outputs, order);
+            let listed = Operand { wires: &backwards, bits: INPUTS - 2, starts: Starts::Listed(&starts) };
+            for operand in [Operand::words(&words, INPUTS - 2), listed] {
+                let operands = [operand, Operand::same(&same)];
+                prop_assert_eq!(&tape.play(&mut Clear, lanes, &operands).expect("clear"), &expected);
+                prop_assert_eq!(&tape.play(&mut ByGates, lanes, &operands).expect("clear"), &expected);
+            }
+        }
+    }
+
+    /// A machine is given the gates and batches that it would be given without a tape.
+    #[test]
+    fn what_is_recorded_costs_what_it_costs_without(
+        calls in prop::collection::vec(call(), 0..60),
+        outputs in prop::collection::vec(any::<u16>(), 0..20),
+    ) {
+        let mut direct = Counter::new();
+        run(&mut direct, &calls, &[Depth(0); INPUTS]).expect("counted");
+        let mut played = Counter::new();
+        let tape = record(&calls, &outputs, Order::Recorded);
+        let inputs = [Depth(0); INPUTS];
+        tape.play(&mut played, 1, &[Operand::same(&inputs)]).expect("counted");
+        // A negation takes one constant for all lanes, a batch of no gates none.
+        prop_assert_eq!(played.counts(), direct.counts());
+        prop_assert_eq!(tape.ands() as u64, direct.counts().and);
+    }
+
+    /// Every slot is written before it is read, keeps its wire until the last read of it, and ANDs of a batch do not read each other.
+    #[test]
+    fn slots_are_used_as_planned(
+        calls in prop::collection::vec(call(), 0..60),
+        outputs in prop::collection::vec(any::<u16>(), 0..20),
+    ) {
+        for order in [Order::Recorded, Order::Layers] {
+            let tape = record(&calls, &outputs, order);
+            // Alive: written, and not read for the last time.
+            let mut alive = vec![false; tape.slots()];
+            tape.input_slots().iter().flatten().for_each(|slot| alive[*slot as usize] = true);
+            let trash = tape.slots() - 1;
+            for (linear, ands) in tape.runs() {
+                prop_assert!(linear.iter().all(|step| !matches!(step.op, Op::And | Op::Group)));
+                prop_assert!(ands.iter().all(|step| matches!(step.op, Op::And | Op::Group)));
+                let mut written = Vec::new();
+                for step in linear.iter().chain(ands) {
+                    let reads = match step.op {
+                        Op::Zero | Op::One => vec![],
+                        Op::Not => vec![(step.a, step.last_a)],
+                        Op::Group => vec![(step.a, false)],
+                        Op::Xor | Op::And => vec![(step.b, step.last_b), (step.a, step.last_a)],
+                    };
+                    for (slot, is_last) in reads {
+                        prop_assert!(alive[slot as usize]);
+                        prop_assert!(step.op != Op::And || !written.contains(&slot));
+                        alive[slot as usize] = !is_last;
+                    }
+                    if step.op == Op::Group {
+                        continue;
+                    }
+                    prop_assert!(step.out as usize == trash || !alive[step.out as usize]);
+                    alive[step.out as usize] = step.out as usize != trash;
+                    if step.op == Op::And && step.out as usize != trash {
+                        written.push(step.out);
+                    }
+                }
+            }
+            prop_assert!(tape.output_slots().iter().all(|slot| alive[*slot as usize]));
+        }
+    }
+}
+
+#[test]
+fn a_tape_has_a_limit() {
+    let (mut recorder, wires) = TapeRecorder::of_at_most(2, 1);
+    let wire: TapeWire = wires[0];
+    assert!(recorder.not(&wire).is_ok() && recorder.and(&wire, &wire).is_ok());
+    assert_eq!(recorder.xor(&wire, &wire), Err(TooLong));
+}
+
+#[test]
+fn groups_of_lanes_are_whole() {
+    assert_eq!(lane_groups(7, 3).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 1)]);
+    assert_eq!(lane_groups(0, 3).count(), 0);
+}

@@ -1,0 +1,187 @@
+//! A tape that is played goes into chunks gate by gate, without a handle on any wire but the outputs.
+
+use cenote_circuit::{Op, Operand, Source, Step, Tape};
+
+use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES, CORE_WIDTHS, Gate, Kind, Recorder};
+use crate::parts::wires::Wire;
+
+/// A tape on some lanes, while it is recorded.
+pub(crate) struct Playing<'t> {
+    tape: &'t Tape,
+    lanes: usize,
+    /// The first of the slots for what stays inside: cell after cell, `[slot][lane]`.
+    room: u32,
+    /// Where the cells are that are not in the room: inputs and outputs, one by one.
+    places: Vec<u32>,
+    /// Which slots of the tape have all their cells in the room.
+    inside: Vec<bool>,
+}
+
+/// Slots that tapes are played in, one after the other, and room for [`Playing`].
+#[derive(Default)]
+pub(crate) struct Room {
+    first: u32,
+    slots: usize,
+    places: Vec<u32>,
+    inside: Vec<bool>,
+}
+
+impl<'t> Playing<'t> {
+    /// Begins on `lanes` lanes from lane `first` on. `None` if an input is of another request.
+    pub(crate) fn new(
+        recorder: &Recorder,
+        room: &mut Room,
+        tape: &'t Tape,
+        operands: &[Operand<'_, Wire>],
+        first: usize,
+        lanes: usize,
+    ) -> Option<Playing<'t>> {
+        let cells = tape.slots() * lanes;
+        if room.slots < cells {
+            // Twice as many, so that all rooms together are not much more than the last.
+            let slots = cells.max(2 * room.slots);
+            let first = recorder.arena.row(slots);
+            *room = Room { first, slots, ..Room::default() };
+        }
+        let mut places = std::mem::take(&mut room.places);
+        places.resize(cells, 0);
+        let mut inside = std::mem::take(&mut room.inside);
+        inside.clear();
+        inside.resize(tape.slots(), false);
+        let mut own = true;
+        let mut inputs = tape.input_slots();
+        for operand in operands {
+            let (slots, others) = inputs.split_at(operand.bits);
+            inputs = others;
+            for lane in 0..lanes {
+                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
+                    own &= wire.is_of(&recorder.arena);
+                    if let Some(slot) = slot {
+                        places[*slot as usize * lanes + lane] = wire.slot() as u32;
+                    }
+                }
+            }
+        }
+        own.then_some(Playing { tape, lanes, room: room.first, places, inside })
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn cell(&self, slot: u32, lane: usize) -> usize {
+        slot as usize * self.lanes + lane
+    }
+
+    /// The slot of the backend where the cell of a slot and a lane is.
+    fn place(&self, slot: u32, lane: usize) -> u32 {
+        let cell = self.cell(slot, lane);
+        if self.inside[slot as usize] { self.room + cell as u32 } else { self.places[cell] }
+    }
+
+    /// The slot of the backend for what a step gives on a lane. All lanes of a step take theirs before anything else is read there.
+    fn take(&mut self, recorder: &Recorder, step: &Step, lane: usize) -> u32 {
+        let cell = self.cell(step.out, lane);
+        if !step.kept {
+            return self.room + cell as u32;
+        }
+        self.places[cell] = recorder.arena.slot();
+        self.places[cell]
+    }
+
+    /// Records a step on lanes from `lane` on, as many as the chunk has room for; returns the next lane.
+    pub(crate) fn step(&mut self, recorder: &mut Recorder, step: &Step, lane: usize) -> usize {
+        let kind = match step.op {
+            Op::Zero => Kind::Zero,
+            Op::One => Kind::One,
+            Op::Not => Kind::Not,
+            Op::Xor => Kind::Xor,
+            Op::And => Kind::And,
+            Op::Group => return self.lanes,
+        };
+        let mut count = (self.lanes - lane).min(CHUNK_GATES.saturating_sub(recorder.chunk.len));
+        if kind == Kind::And {
+            count = count.min(CHUNK_ANDS.saturating_sub(recorder.chunk.ands));
+        }
+        let (a, b) = match step.op {
+            Op::Zero | Op::One => (step.out, step.out),
+            Op::Not => (step.a, step.a),
+            _ => (step.a, step.b),
+        };
+        let is_row = kind != Kind::And && !step.kept && lane + count <= usize::from(u16::MAX);
+        let are_inside = step.reads() == 0 || (self.inside[a as usize] && self.inside[b as usize]);
+        if is_row && are_inside {
+            let [a, b, out] = [a, b, step.out].map(|slot| self.room + self.cell(slot, lane) as u32);
+            recorder.chunk.push(Gate { kind, n: count as u16, a, b, out });
+        } else {
+            for lane in lane..lane + count {
+                let (a, b) = match step.reads() {
+                    0 => (0, 0),
+                    _ => (self.place(a, lane), self.place(b, lane)),
+                };
+                let out = self.take(recorder, step, lane);
+                recorder.chunk.push(Gate::one(kind, a, b, out));
+            }
+        }
+        if lane + count == self.lanes {
+            self.inside[step.out as usize] = !step.kept;
+        }
+        lane + count
+    }
+
+    /// Records ANDs of a group on one lane as a core; their number is one of [`CORE_WIDTHS`].
+    pub(crate) fn core(&mut self, recorder: &mut Recorder, ands: &[Step], lane: usize) {
+        let a = self.place(ands[0].a, lane);
+        let width = CORE_WIDTHS.iter().position(|&width| width == ands.len());
+        recorder.chunk.push(Gate::one(Kind::Core, a, ands.len() as u32, a));
+        recorder.chunk.cores[width.unwrap_or_else(|| unreachable!("a width of cores"))] += 1;
+        for step in ands {
+            self.and(recorder, step, lane);
+        }
+    }
+
+    /// Records one AND on one lane.
+    pub(crate) fn and(&mut self, recorder: &mut Recorder, step: &Step, lane: usize) {
+        let (a, b) = (self.place(step.a, lane), self.place(step.b, lane));
+        let out = self.take(recorder, step, lane);
+        recorder.chunk.push(Gate::one(Kind::And, a, b, out));
+    }
+
+    /// All lanes of a group are recorded.
+    pub(crate) fn end_group(&mut self, ands: &[Step]) {
+        ands.iter().for_each(|step| self.inside[step.out as usize] = !step.kept);
+    }
+
+    /// The outputs, one lane after the other; gives the room back.
+    pub(crate) fn finish(
+        self,
+        recorder: &Recorder,
+        room: &mut Room,
+        operands: &[Operand<'_, Wire>],
+        first: usize,
+        out: &mut Vec<Wire>,
+    ) {
+        let input = |number: u32, lane: usize| {
+            let mut number = number as usize;
+            for operand in operands {
+                match number.checked_sub(operand.bits) {
+                    None => return operand.lane(first + lane)[number].clone(),
+                    Some(further) => number = further,
+                }
+            }
+            unreachable!("the operands have all inputs of the tape")
+        };
+        for lane in 0..self.lanes {
+            let begin = out.len();
+            for (slot, source) in self.tape.output_slots().iter().zip(self.tape.sources()) {
+                let wire = match *source {
+                    Source::Input(number) => input(number, lane),
+                    Source::Output(before) => out[begin + before as usize].clone(),
+                    Source::Step => recorder.arena.handle(self.place(*slot, lane)),
+                };
+                out.push(wire);
+            }
+        }
+        (room.places, room.inside) = (self.places, self.inside);
+    }
+}

@@ -1,0 +1,106 @@
+//! Tapes of word operations, each recorded once in a run.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use cenote_circuit::{Order, Tape, TapeRecorder, TapeWire, TooLong};
+
+use crate::fold::{Fold, Folded};
+use crate::op::WordOp;
+
+/// What is known of each bit of an operand, in all lanes alike.
+pub(crate) type Pattern = Vec<Folded<()>>;
+
+/// An operation on words of which so much is known, as a tape of its other bits.
+pub(crate) struct Gadget {
+    pub(crate) tape: Tape,
+    /// Of each result, what is known and which bits the tape gives, in their order.
+    pub(crate) results: Vec<Pattern>,
+}
+
+impl Gadget {
+    /// Records what `body` does with operands of these patterns; constants are folded.
+    pub(crate) fn record(
+        order: Order,
+        operands: &[Pattern],
+        body: impl FnOnce(
+            &mut Fold<'_, '_, TapeWire, TooLong>,
+            &[Vec<Folded<TapeWire>>],
+        ) -> Result<Vec<Vec<Folded<TapeWire>>>, TooLong>,
+    ) -> Result<Gadget, TooLong> {
+        let wire = |bit: &&Folded<()>| matches!(bit, Folded::Wire(()));
+        let (mut recorder, inputs) =
+            TapeRecorder::new(operands.iter().flatten().filter(wire).count());
+        let mut inputs = inputs.into_iter();
+        let mut bit = |bit: &Folded<()>| match bit {
+            Folded::Known(bit) => Folded::Known(*bit),
+            Folded::Wire(()) => inputs.next().map_or(Folded::Known(false), Folded::Wire),
+        };
+        let operands: Vec<Vec<_>> =
+            operands.iter().map(|operand| operand.iter().map(&mut bit).collect()).collect();
+        let results = body(&mut Fold::new(&mut recorder), &operands)?;
+        let outputs: Vec<TapeWire> = results.iter().flatten().filter_map(Folded::wire).collect();
+        let pattern = |bit: &Folded<TapeWire>| match bit {
+            Folded::Known(bit) => Folded::Known(*bit),
+            Folded::Wire(_) => Folded::Wire(()),
+        };
+        let results = results.iter().map(|bits| bits.iter().map(pattern).collect()).collect();
+        Ok(Gadget { tape: recorder.finish(&outputs, order), results })
+    }
+}
+
+/// What a gadget is recorded of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    op: WordOp,
+    order: Order,
+    operands: Vec<Pattern>,
+}
+
+/// What a run remembers of a gadget.
+enum Known {
+    /// It was run once, gate by gate.
+    Once,
+    /// It is too long for a tape.
+    TooLong,
+    Gadget(Rc<Gadget>),
+}
+
+/// The gadgets of a run.
+#[derive(Default)]
+pub(crate) struct Tapes(RefCell<HashMap<Key, Known>>);
+
+/// Gadgets that a run remembers: more than programs have, and not what a hostile one makes of them.
+const REMEMBERED: usize = 256;
+
+impl Tapes {
+    /// The gadget of `op` on operands of these patterns. It is recorded when it is asked for `at_once` or the second time; until
+    /// then there is none, nor if it is too long for a tape.
+    pub(crate) fn of(
+        &self,
+        op: WordOp,
+        order: Order,
+        operands: Vec<Pattern>,
+        at_once: bool,
+        record: impl FnOnce(&[Pattern]) -> Result<Gadget, TooLong>,
+    ) -> Option<Rc<Gadget>> {
+        let mut tapes = self.0.borrow_mut();
+        if tapes.len() >= REMEMBERED {
+            tapes.clear();
+        }
+        let key = Key { op, order, operands };
+        match tapes.get(&key) {
+            Some(Known::Gadget(gadget)) => return Some(Rc::clone(gadget)),
+            Some(Known::TooLong) => return None,
+            None if !at_once => {
+                tapes.insert(key, Known::Once);
+                return None;
+            }
+            Some(Known::Once) | None => {}
+        }
+        let gadget = record(&key.operands).ok().map(Rc::new);
+        tapes.insert(key, gadget.clone().map_or(Known::TooLong, Known::Gadget));
+        gadget
+    }
+}
