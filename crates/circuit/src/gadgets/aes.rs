@@ -106,14 +106,14 @@ fn block_tape(order: Order) -> Tape {
     let keys: Vec<Planes<TapeRecorder>> = keys.iter().map(|key| load(&[key])).collect();
     let state = (|| {
         let mut state = add_key(&mut g, &load(&[block]), &keys[0])?;
-        for round in 1..=ROUNDS {
+        for (round, key) in keys.iter().enumerate().skip(1) {
             let mut bytes = [const { Vec::new() }; 8];
             for byte in 0..16 {
                 let one = state.each_ref().map(|plane| vec![plane[byte]]);
                 let one = sub_bytes(&mut g, one)?;
                 bytes.iter_mut().zip(one).for_each(|(plane, bit)| plane.extend(bit));
             }
-            state = round_tail(&mut g, &bytes, &keys[round], round)?;
+            state = round_tail(&mut g, &bytes, key, round)?;
         }
         Ok::<_, TooLong>(state)
     })();

@@ -91,7 +91,7 @@ impl Ordered {
                 self.runs.push(i);
             }
         }
-        if self.runs.len() % 2 == 0 {
+        if self.runs.len().is_multiple_of(2) {
             self.runs.push(gates.len() as u32);
         }
         self.runs.push(gates.len() as u32);

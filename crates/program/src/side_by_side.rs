@@ -5,10 +5,10 @@ use std::cell::RefCell;
 
 use cenote_circuit::{Gates, MAX_TAPE, Operand, Order, TapeRecorder, TapeWire, TooLong};
 
-use super::{Env, Machine, run_block, wires};
 use crate::each_lane::{EachLane, MANY};
 use crate::module::Module;
 use crate::op::Block;
+use crate::run::{Env, Machine, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 
 impl EachLane for TapeRecorder {}
@@ -46,7 +46,7 @@ impl Machine for TapeRecorder {
 }
 
 /// Runs a map on `g` as a tape; gives nothing, and has done nothing, if the body is too long for one.
-pub(super) fn play<G: Gates>(
+pub(crate) fn play<G: Gates>(
     module: &Module,
     g: &mut G,
     env: &Env<'_, G::Wire>,
