@@ -75,8 +75,8 @@ pub trait Gates {
         self.xor_many(&chosen, on_false)
     }
 
-    /// Plays a tape on `lanes` lanes, and appends its outputs to `out`, one lane after the other. A machine with arrays does so on all lanes at once,
-    /// with ANDs in the order of [`Tape::by_gates`].
+    /// Plays a tape on `lanes` lanes, and appends its outputs to `out`, one lane after the other. A machine with arrays does so on all lanes at once; the
+    /// ANDs are in the same order at both parties of a backend, so that whoever stands in front of one hands tapes on whole.
     fn play(
         &mut self,
         tape: &Tape,

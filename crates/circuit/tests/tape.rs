@@ -2,7 +2,7 @@
 
 use cenote_circuit::{
     Clear, Counter, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder, TapeWire,
-    TooLong, lane_groups,
+    TooLong, gadgets, lane_groups,
 };
 use proptest::prelude::*;
 
@@ -19,6 +19,15 @@ enum Call {
 }
 
 const INPUTS: usize = 5;
+
+/// Windows that cut groups as well.
+const ORDERS: [Order; 5] = [
+    Order::Recorded,
+    Order::LAYERS,
+    Order::Layers { window: 1 },
+    Order::Layers { window: 7 },
+    Order::Layers { window: 20 },
+];
 
 fn call() -> impl Strategy<Value = Call> {
     let wire = any::<u16>;
@@ -111,7 +120,7 @@ proptest! {
         // The same words, listed from the last to the first in memory.
         let backwards: Vec<bool> = words.chunks(INPUTS - 2).rev().flatten().copied().collect();
         let starts: Vec<u32> = (0..lanes).rev().map(|lane| (lane * (INPUTS - 2)) as u32).collect();
-        for order in [Order::Recorded, Order::Layers] {
+        for order in ORDERS {
             let tape = record(&calls, &outputs, order);
             let listed = Operand { wires: &backwards, bits: INPUTS - 2, starts: Starts::Listed(&starts) };
             for operand in [Operand::words(&words, INPUTS - 2), listed] {
@@ -145,7 +154,7 @@ proptest! {
         calls in prop::collection::vec(call(), 0..60),
         outputs in prop::collection::vec(any::<u16>(), 0..20),
     ) {
-        for order in [Order::Recorded, Order::Layers] {
+        for order in ORDERS {
             let tape = record(&calls, &outputs, order);
             // Alive: written, and not read for the last time.
             let mut alive = vec![false; tape.slots()];
@@ -155,6 +164,11 @@ proptest! {
                 prop_assert!(linear.iter().all(|step| !matches!(step.op, Op::And | Op::Group)));
                 prop_assert!(ands.iter().all(|step| matches!(step.op, Op::And | Op::Group)));
                 let mut written = Vec::new();
+                for (i, head) in ands.iter().enumerate().filter(|(_, step)| step.op == Op::Group) {
+                    let members = ands.get(i + 1..=i + head.b as usize).unwrap_or_default();
+                    prop_assert!(!members.is_empty());
+                    prop_assert!(members.iter().all(|step| (step.op, step.a) == (Op::And, head.a)));
+                }
                 for step in linear.iter().chain(ands) {
                     let reads = match step.op {
                         Op::Zero | Op::One => vec![],
@@ -194,4 +208,17 @@ fn a_tape_has_a_limit() {
 fn groups_of_lanes_are_whole() {
     assert_eq!(lane_groups(7, 3).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 1)]);
     assert_eq!(lane_groups(0, 3).count(), 0);
+}
+
+#[test]
+fn rows_that_are_too_wide_for_a_tape_are_sorted_as_others_are() {
+    let row = |key: u32, last: bool| {
+        let mut row = vec![false; 40_000];
+        (0..5).for_each(|bit| row[bit] = (key >> bit) & 1 == 1);
+        row[39_999] = last;
+        row
+    };
+    let rows = [row(19, true), row(3, false), row(31, true), row(4, true)];
+    let sorted = gadgets::sort(&mut Clear, &rows, 5, gadgets::Order::Descending).expect("clear");
+    assert_eq!(sorted, [2, 0, 3, 1].map(|i: usize| rows[i].clone()));
 }

@@ -158,7 +158,7 @@ impl Part {
         let words: Vec<_> = args.iter().map(|(shape, value)| self.words(*shape, value)).collect();
         let patterns: Option<Vec<Pattern>> = words.iter().map(Words::pattern).collect();
         let Some(patterns) = patterns else { return Ok(None) };
-        let order = if self.count < MANY { Order::Layers } else { Order::Recorded };
+        let order = if self.count < MANY { Order::LAYERS } else { Order::Recorded };
         let record =
             |patterns: &[_]| Gadget::record(order, patterns, |g, words| number(g, op, words));
         // A word alone is worth a tape when it comes again.

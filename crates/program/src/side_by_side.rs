@@ -76,7 +76,7 @@ pub(crate) fn play<G: Gates>(
     let results = run_block(module, &mut recorder, &mut inner, body, args)
         .and_then(|values| values.into_iter().map(|value| wires(&mut recorder, value)).collect());
     let Ok::<Vec<Vec<TapeWire>>, TooLong>(results) = results else { return Ok(None) };
-    let order = if trips < MANY { Order::Layers } else { Order::Recorded };
+    let order = if trips < MANY { Order::LAYERS } else { Order::Recorded };
     let tape = recorder.finish(&results.concat(), order);
     let all = tape.play(g, trips, &operands)?;
     if results.len() == 1 {

@@ -69,10 +69,17 @@ enum Known {
 
 /// The gadgets of a run.
 #[derive(Default)]
-pub(crate) struct Tapes(RefCell<HashMap<Key, Known>>);
+pub(crate) struct Tapes(RefCell<Remembered>);
 
-/// Gadgets that a run remembers: more than programs have, and not what a hostile one makes of them.
-const REMEMBERED: usize = 256;
+#[derive(Default)]
+struct Remembered {
+    gadgets: HashMap<Key, Known>,
+    /// Steps of all of them, and bits of what they are recorded of.
+    steps: usize,
+}
+
+/// Steps of the gadgets that a run remembers, 64 MB: more than programs have, and not what a hostile one makes of them.
+const REMEMBERED: usize = 1 << 21;
 
 impl Tapes {
     /// The gadget of `op` on operands of these patterns. It is recorded when it is asked for `at_once` or the second time; until
@@ -86,21 +93,32 @@ impl Tapes {
         record: impl FnOnce(&[Pattern]) -> Result<Gadget, TooLong>,
     ) -> Option<Rc<Gadget>> {
         let mut tapes = self.0.borrow_mut();
-        if tapes.len() >= REMEMBERED {
-            tapes.clear();
-        }
         let key = Key { op, order, operands };
-        match tapes.get(&key) {
+        match tapes.gadgets.get(&key) {
             Some(Known::Gadget(gadget)) => return Some(Rc::clone(gadget)),
             Some(Known::TooLong) => return None,
             None if !at_once => {
-                tapes.insert(key, Known::Once);
+                tapes.remember(key, Known::Once, 1);
                 return None;
             }
             Some(Known::Once) | None => {}
         }
         let gadget = record(&key.operands).ok().map(Rc::new);
-        tapes.insert(key, gadget.clone().map_or(Known::TooLong, Known::Gadget));
+        let steps = gadget.as_ref().map_or(1, |gadget| 1 + gadget.tape.steps().len());
+        tapes.remember(key, gadget.clone().map_or(Known::TooLong, Known::Gadget), steps);
         gadget
+    }
+}
+
+impl Remembered {
+    fn remember(&mut self, key: Key, known: Known, steps: usize) {
+        let steps = steps + key.operands.iter().map(Vec::len).sum::<usize>();
+        if self.steps + steps > REMEMBERED {
+            *self = Remembered::default();
+        }
+        if steps <= REMEMBERED {
+            self.steps += steps;
+            self.gadgets.insert(key, known);
+        }
     }
 }

@@ -191,7 +191,7 @@ impl Program for TestProgram {
             Kind::Echo => vec![g.and_many(x, y)?, x.clone()],
             Kind::Muxes => muxes(g, x, y)?,
             Kind::MuxEdges => mux_edges(g, x, y)?,
-            Kind::Tapes(lanes) => [Order::Recorded, Order::Layers]
+            Kind::Tapes(lanes) => [Order::Recorded, Order::LAYERS]
                 .map(|order| tapes(g, x, y, lanes, order))
                 .into_iter()
                 .collect::<Result<_, _>>()?,

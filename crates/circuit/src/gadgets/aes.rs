@@ -88,8 +88,8 @@ impl<W: Clone> Aes128Key<W> {
         blocks: &[Vec<W>],
     ) -> Result<Vec<Vec<W>>, G::Error> {
         static TAPES: [OnceLock<Tape>; 2] = [const { OnceLock::new() }; 2];
-        let order = if blocks.len() < MANY { Order::Layers } else { Order::Recorded };
-        let tape = TAPES[usize::from(order == Order::Layers)].get_or_init(|| block_tape(order));
+        let order = if blocks.len() < MANY { Order::LAYERS } else { Order::Recorded };
+        let tape = TAPES[usize::from(order == Order::LAYERS)].get_or_init(|| block_tape(order));
         let keys: Vec<W> = self.rounds.iter().flat_map(|key| store(key).concat()).collect();
         assert!(blocks.iter().all(|block| block.len() == 128), "an AES block has 128 bits");
         let wires = blocks.concat();

@@ -11,7 +11,7 @@ use super::Bits;
 use super::network::{Layer, Network, NetworkKind};
 use crate::gates::Gates;
 use crate::lanes::{Bundle, Lanes};
-use crate::tape::{self, Operand, Starts, Tape, TapeRecorder};
+use crate::tape::{self, MAX_TAPE, Operand, Starts, Tape, TapeRecorder};
 
 /// Which row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,8 +165,13 @@ struct Table<W> {
     comparator: Comparator,
 }
 
-/// The tape that puts two rows in order; none for a key without bits.
-struct Comparator(Option<Tape>);
+/// How two rows are put in order.
+struct Comparator {
+    key_bits: usize,
+    order: Order,
+    /// None for rows that are too wide for one.
+    tape: Option<Tape>,
+}
 
 impl<W: Clone> Table<W> {
     fn new(rows: &[Vec<W>], key_bits: usize, order: Order) -> Self {
@@ -183,13 +188,34 @@ impl<W: Clone> Table<W> {
         rows
     }
 
+    fn exchange_one<G: Gates<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        a: usize,
+        b: usize,
+    ) -> Result<(), G::Error> {
+        let Comparator { key_bits, order, .. } = self.comparator;
+        let rows = [a, b].map(|row| row * self.width..(row + 1) * self.width);
+        let [low, high] = rows.clone().map(|row| &self.wires[row]);
+        let moved = exchange(g, low, high, key_bits, order)?;
+        for (row, moved) in rows.into_iter().zip(moved.chunks(self.width)) {
+            self.wires[row].clone_from_slice(moved);
+        }
+        Ok(())
+    }
+
     /// Compares and exchanges disjoint pairs of rows, block by block to stay in the cache.
     fn exchange_all<G: Gates<Wire = W>>(
         &mut self,
         g: &mut G,
         pairs: impl Iterator<Item = (usize, usize)>,
     ) -> Result<(), G::Error> {
-        let Comparator(Some(tape)) = &self.comparator else { return Ok(()) };
+        if self.comparator.key_bits == 0 {
+            return Ok(());
+        }
+        let Some(tape) = &self.comparator.tape else {
+            return pairs.into_iter().try_for_each(|(a, b)| self.exchange_one(g, a, b));
+        };
         let (width, mut pairs) = (self.width, pairs.peekable());
         let mut starts = [Vec::new(), Vec::new()];
         let mut moved = Vec::new();
@@ -220,14 +246,14 @@ impl<W: Clone> Table<W> {
 
 impl Comparator {
     fn new(width: usize, key_bits: usize, order: Order) -> Comparator {
-        if key_bits == 0 {
-            return Comparator(None);
-        }
-        let (mut g, wires) = TapeRecorder::of_at_most(8 * width, 2 * width);
-        let (low, high) = wires.split_at(width);
-        let moved = exchange(&mut g, low, high, key_bits, order);
-        let moved = moved.unwrap_or_else(|_| unreachable!("eight gates a bit at most"));
-        Comparator(Some(g.finish(&moved, tape::Order::Recorded)))
+        let tape = || {
+            let (mut g, wires) = TapeRecorder::new(2 * width);
+            let (low, high) = wires.split_at(width);
+            let moved = exchange(&mut g, low, high, key_bits, order).ok()?;
+            Some(g.finish(&moved, tape::Order::Recorded))
+        };
+        let fits = key_bits > 0 && width <= MAX_TAPE / 8;
+        Comparator { key_bits, order, tape: fits.then(tape).flatten() }
     }
 }
 

@@ -20,8 +20,16 @@ use crate::gates::Gates;
 pub enum Order {
     /// As recorded, in the recorded batches: many lanes fill them, and few wires are alive.
     Recorded,
-    /// All ANDs of one depth together, within windows: for few lanes.
-    Layers,
+    /// All ANDs of one depth together, within windows of so many gates, which bound how many more wires are alive: for few lanes.
+    Layers {
+        /// Gates that are reordered together.
+        window: usize,
+    },
+}
+
+impl Order {
+    /// For few lanes.
+    pub const LAYERS: Order = Order::Layers { window: 1 << 16 };
 }
 
 /// What a step does with its slots.
@@ -187,7 +195,11 @@ impl Tape {
     /// Lanes that a machine plays at a time. All machines that talk to each other cut alike.
     #[must_use]
     pub fn lanes_together(&self) -> usize {
-        (TOGETHER / self.slots.max(1) / 16 * 16).clamp(16, 1024)
+        match TOGETHER / self.slots.max(1) {
+            // Batches are filled as long as that does not take much more room.
+            0..16 => (8 * TOGETHER / self.slots).clamp(1, 16),
+            lanes => (lanes / 16 * 16).min(1024),
+        }
     }
 
     /// The linear steps and the ANDs that follow them, in turn.
@@ -199,6 +211,12 @@ impl Tape {
             start = ands;
             run
         })
+    }
+
+    /// All steps.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// The slot of each input, if it is read.

@@ -21,9 +21,9 @@ impl Tape {
         let mut planned = Ordered::default();
         match order {
             Order::Recorded => planned.as_recorded(gates, &batches.first),
-            Order::Layers => {
-                for start in (0..gates.len()).step_by(WINDOW) {
-                    let end = gates.len().min(start + WINDOW);
+            Order::Layers { window } => {
+                for start in (0..gates.len()).step_by(window) {
+                    let end = gates.len().min(start + window);
                     planned.by_layers(inputs, start, &gates[start..end], &batches.groups);
                 }
             }
@@ -36,7 +36,7 @@ impl Tape {
 
     /// The tape of a circuit, by layers.
     pub(crate) fn of_circuit(inputs: usize, gates: &[Gate], outputs: &[u32]) -> Tape {
-        Tape::new(inputs, gates, outputs, &Batches::default(), Order::Layers)
+        Tape::new(inputs, gates, outputs, &Batches::default(), Order::LAYERS)
     }
 }
 
@@ -246,8 +246,9 @@ impl Slots {
                 && let Ok(at) = groups.binary_search_by_key(&gate, |(first, _)| *first)
                 && let Gate::And(select, _) = gates[gate as usize]
             {
-                // Windows may have cut it.
-                let next = (gate..gate + groups[at].1).zip(&order.gates[position..]);
+                // Windows may have cut it: what is in another run is in no group.
+                let end = ends.peek().map_or(order.gates.len(), |end| **end as usize);
+                let next = (gate..gate + groups[at].1).zip(&order.gates[position..end]);
                 let len = next.take_while(|(gate, next)| gate == *next).count() as u32;
                 let a = self.of(select);
                 let head = Step {
@@ -296,7 +297,5 @@ fn sources(inputs: usize, outputs: &[u32]) -> Vec<Source> {
     (0..).zip(outputs).map(source).collect()
 }
 
-/// Gates that are reordered together.
-const WINDOW: usize = 1 << 16;
 const UNREAD: u32 = u32::MAX;
 const KEPT: u32 = u32::MAX - 1;
