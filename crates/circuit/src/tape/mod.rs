@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// Gates over slots: see the [module](self).
+/// Gates over numbered slots, planned once and played on any number of lanes at once.
 #[derive(Clone, Debug)]
 pub struct Tape {
     /// The slot of each input, if it is read.
