@@ -227,8 +227,8 @@ def test_results_as_numpy():
 
 def test_progress_is_told():
     seen = []
-    ands = long.compile(n=2000).cost()["ands"]
-    long.run_local(x=3, y=5, n=2000, backend="plain", progress=lambda done, total: seen.append((done, total)))
+    ands = long.compile(n=20_000).cost()["ands"]
+    long.run_local(x=3, y=5, n=20_000, backend="plain", progress=lambda done, total: seen.append((done, total)))
     assert seen == sorted(seen)
     assert seen[-1] == (ands, ands)
     assert len({done for done, _ in seen}) > 1
