@@ -106,8 +106,6 @@ pub(crate) fn each_lane<G: EachLane>(
     Ok(results)
 }
 
-/// Lanes that fill every batch.
-pub(crate) const MANY: usize = 8;
 /// Lanes that are too few to be worth putting side by side.
 const FEW: usize = 4;
 
@@ -158,7 +156,7 @@ impl Part {
         let words: Vec<_> = args.iter().map(|(shape, value)| self.words(*shape, value)).collect();
         let patterns: Option<Vec<Pattern>> = words.iter().map(Words::pattern).collect();
         let Some(patterns) = patterns else { return Ok(None) };
-        let order = if self.count < MANY { Order::LAYERS } else { Order::Recorded };
+        let order = Order::of_lanes(self.count);
         let record =
             |patterns: &[_]| Gadget::record(order, patterns, |g, words| number(g, op, words));
         // A word alone is worth a tape when it comes again.

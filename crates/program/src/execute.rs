@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::memory::DynReactive;
 use crate::module::Module;
 use crate::op::Block;
-use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
+use crate::run::{Env, Machine, all_wires, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values};
 use crate::side_by_side;
 use crate::tapes::Tapes;
@@ -123,8 +123,7 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<W>, E> {
-        let mapped = mapped.into_iter().map(|value| wires(self, value));
-        let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+        let mapped = all_wires(self, mapped)?;
         match side_by_side::play(module, self, env, &mapped, trips, body)? {
             Some(results) => Ok(results),
             None => run_groups(module, self, env, &mapped, trips, body),
@@ -167,8 +166,7 @@ impl<W: Clone, E> Machine for Wide<'_, '_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<Bundle<W>>, E> {
-        let mapped = mapped.into_iter().map(|value| wires(self, value));
-        let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+        let mapped = all_wires(self, mapped)?;
         run_groups(module, self, env, &mapped, trips, body)
     }
 }
@@ -240,7 +238,7 @@ impl Group<'_> {
         let mut inner = env.inner(self.body, same);
         let results = machine.with_lanes(self.count, |wide| {
             let values = run_block(self.module, wide, &mut inner, self.body, args)?;
-            values.into_iter().map(|value| wires(wide, value)).collect::<Result<Vec<_>, _>>()
+            all_wires(wide, values)
         })?;
         Ok(results.iter().map(|bits| self.whole(machine, bits)).collect())
     }

@@ -507,6 +507,14 @@ pub(crate) fn wires<M: Machine>(
     }
 }
 
+/// The wires of each value.
+pub(crate) fn all_wires<M: Machine>(
+    machine: &mut M,
+    values: Values<M::Wire>,
+) -> Result<Vec<Vec<M::Wire>>, M::Error> {
+    values.into_iter().map(|value| wires(machine, value)).collect()
+}
+
 /// Constants become wires, so that every iteration costs the same.
 pub(crate) fn opaque<M: Machine>(
     machine: &mut M,

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 
 use cenote_circuit::{Gates, MAX_TAPE, Operand, Order, TapeRecorder, TapeWire, TooLong};
 
-use crate::each_lane::{EachLane, MANY};
+use crate::each_lane::EachLane;
 use crate::module::Module;
 use crate::op::Block;
-use crate::run::{Env, Machine, run_block, wires};
+use crate::run::{Env, Machine, all_wires, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 
 impl EachLane for TapeRecorder {}
@@ -27,8 +27,7 @@ impl Machine for TapeRecorder {
         trips: u32,
         body: &Block,
     ) -> Result<Values<TapeWire>, TooLong> {
-        let mapped = mapped.into_iter().map(|value| wires(self, value));
-        let mapped = mapped.collect::<Result<Vec<_>, _>>()?;
+        let mapped = all_wires(self, mapped)?;
         let mut results = vec![Vec::new(); body.results.len()];
         for iteration in 0..trips as usize {
             let part = |value: &Vec<TapeWire>| {
@@ -74,10 +73,9 @@ pub(crate) fn play<G: Gates>(
         next.unwrap_or_else(|| unreachable!("an input for each wire that is captured"))
     });
     let results = run_block(module, &mut recorder, &mut inner, body, args)
-        .and_then(|values| values.into_iter().map(|value| wires(&mut recorder, value)).collect());
-    let Ok::<Vec<Vec<TapeWire>>, TooLong>(results) = results else { return Ok(None) };
-    let order = if trips < MANY { Order::LAYERS } else { Order::Recorded };
-    let tape = recorder.finish(&results.concat(), order);
+        .and_then(|values| all_wires(&mut recorder, values));
+    let Ok(results) = results else { return Ok(None) };
+    let tape = recorder.finish(&results.concat(), Order::of_lanes(trips));
     let all = tape.play(g, trips, &operands)?;
     if results.len() == 1 {
         return Ok(Some(vec![Value::Secret(all)]));

@@ -88,7 +88,7 @@ impl<W: Clone> Aes128Key<W> {
         blocks: &[Vec<W>],
     ) -> Result<Vec<Vec<W>>, G::Error> {
         static TAPES: [OnceLock<Tape>; 2] = [const { OnceLock::new() }; 2];
-        let order = if blocks.len() < MANY { Order::LAYERS } else { Order::Recorded };
+        let order = Order::of_lanes(blocks.len());
         let tape = TAPES[usize::from(order == Order::LAYERS)].get_or_init(|| block_tape(order));
         let keys: Vec<W> = self.rounds.iter().flat_map(|key| store(key).concat()).collect();
         assert!(blocks.iter().all(|block| block.len() == 128), "an AES block has 128 bits");
@@ -380,7 +380,5 @@ fn fixed<W, const N: usize>(wires: Vec<W>) -> [W; N] {
 
 /// Blocks that run side by side; more would not fit a cache.
 const CHUNK: usize = 32;
-/// Blocks that fill every batch.
-const MANY: usize = 8;
 const ROUNDS: usize = 10;
 const ROUND_CONSTANTS: [u8; ROUNDS] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];

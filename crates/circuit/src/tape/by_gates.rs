@@ -67,18 +67,11 @@ struct Store<W> {
 impl<W: Clone> Store<W> {
     fn new(tape: &Tape, first: usize, lanes: usize, operands: &[Operand<'_, W>]) -> Store<W> {
         let mut cells = vec![None; tape.slots * lanes];
-        let mut inputs = tape.inputs.as_slice();
-        for operand in operands {
-            let (slots, others) = inputs.split_at(operand.bits);
-            inputs = others;
-            for lane in 0..lanes {
-                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
-                    if let Some(slot) = slot {
-                        cells[*slot as usize * lanes + lane] = Some(wire.clone());
-                    }
-                }
+        tape.load(operands, first, lanes, |cell, wire| {
+            if let Some(cell) = cell {
+                cells[cell] = Some(wire.clone());
             }
-        }
+        });
         Store { cells, lanes, left: Vec::new(), right: Vec::new() }
     }
 

@@ -25,18 +25,11 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
             self.cells = Zeroizing::new(vec![C::default(); cells]);
         }
         self.lanes = count;
-        let mut inputs = tape.input_slots();
-        for operand in operands {
-            let (slots, others) = inputs.split_at(operand.bits);
-            inputs = others;
-            for lane in 0..count {
-                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
-                    if let Some(slot) = slot {
-                        self.cells[*slot as usize * count + lane] = *wire;
-                    }
-                }
+        tape.load(operands, first, count, |cell, wire| {
+            if let Some(cell) = cell {
+                self.cells[cell] = *wire;
             }
-        }
+        });
     }
 
     /// Lanes that are loaded.

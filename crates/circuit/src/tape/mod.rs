@@ -30,6 +30,12 @@ pub enum Order {
 impl Order {
     /// For few lanes.
     pub const LAYERS: Order = Order::Layers { window: 1 << 16 };
+
+    /// The one for so many lanes: eight fill every batch.
+    #[must_use]
+    pub const fn of_lanes(lanes: usize) -> Order {
+        if lanes < 8 { Order::LAYERS } else { Order::Recorded }
+    }
 }
 
 /// What a step does with its slots.
@@ -217,6 +223,30 @@ impl Tape {
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Shows `each` every wire that the operands have for `lanes` lanes from lane `first` on, and its cell in `[slot][lane]`, if it is read.
+    ///
+    /// # Panics
+    /// When the operands do not have the wires that the tape reads.
+    #[inline]
+    pub fn load<W>(
+        &self,
+        operands: &[Operand<'_, W>],
+        first: usize,
+        lanes: usize,
+        mut each: impl FnMut(Option<usize>, &W),
+    ) {
+        let mut inputs = self.inputs.as_slice();
+        for operand in operands {
+            let (slots, others) = inputs.split_at(operand.bits);
+            inputs = others;
+            for lane in 0..lanes {
+                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
+                    each(slot.map(|slot| slot as usize * lanes + lane), wire);
+                }
+            }
+        }
     }
 
     /// The slot of each input, if it is read.

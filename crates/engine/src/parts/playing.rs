@@ -49,19 +49,12 @@ impl<'t> Playing<'t> {
         inside.clear();
         inside.resize(tape.slots(), false);
         let mut own = true;
-        let mut inputs = tape.input_slots();
-        for operand in operands {
-            let (slots, others) = inputs.split_at(operand.bits);
-            inputs = others;
-            for lane in 0..lanes {
-                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
-                    own &= wire.is_of(&recorder.arena);
-                    if let Some(slot) = slot {
-                        places[*slot as usize * lanes + lane] = wire.slot() as u32;
-                    }
-                }
+        tape.load(operands, first, lanes, |cell, wire| {
+            own &= wire.is_of(&recorder.arena);
+            if let Some(cell) = cell {
+                places[cell] = wire.slot() as u32;
             }
-        }
+        });
         own.then_some(Playing { tape, lanes, room: room.first, places, inside })
     }
 
