@@ -177,6 +177,16 @@ impl Channel {
         self.settle(result)
     }
 
+    /// Receives one frame of at most `out.len()` payload bytes into the beginning of `out`, which is unspecified after a fault;
+    /// returns how many there are.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_at_most(&mut self, tag: Tag, out: &mut [u8]) -> Result<usize, Fault> {
+        let result = check_tag(tag).and_then(|()| self.recv_frame_at_most(tag, out));
+        self.settle(result)
+    }
+
     /// Hands all buffered frames to the connection. Every receive does so by itself.
     ///
     /// # Errors
@@ -322,9 +332,7 @@ impl Channel {
         if self.next_frame(tag)? != out.len() {
             return Err(WRONG_LENGTH);
         }
-        self.fill(out, &mut self.timeout(out.len()))?;
-        self.received(tag, out);
-        Ok(())
+        self.payload(tag, out)
     }
 
     pub(crate) fn recv_frame_bounded(&mut self, tag: Tag, max: usize) -> Result<Vec<u8>, Fault> {
@@ -333,9 +341,21 @@ impl Channel {
             return Err(WRONG_LENGTH);
         }
         let mut payload = vec![0; len];
-        self.fill(&mut payload, &mut self.timeout(len))?;
-        self.received(tag, &payload);
+        self.payload(tag, &mut payload)?;
         Ok(payload)
+    }
+
+    fn recv_frame_at_most(&mut self, tag: Tag, out: &mut [u8]) -> Result<usize, Fault> {
+        let len = self.next_frame(tag)?;
+        self.payload(tag, out.get_mut(..len).ok_or(WRONG_LENGTH)?)?;
+        Ok(len)
+    }
+
+    /// What follows the header of a frame.
+    fn payload(&mut self, tag: Tag, out: &mut [u8]) -> Result<(), Fault> {
+        self.fill(out, &mut self.timeout(out.len()))?;
+        self.received(tag, out);
+        Ok(())
     }
 
     /// The payload length of the next frame that is no keep-alive; it must have this tag.

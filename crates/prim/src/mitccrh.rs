@@ -49,6 +49,14 @@ impl Mitccrh {
         self.run::<2>(blocks);
     }
 
+    /// [`Mitccrh::singles`] of two blocks or [`Mitccrh::pairs`] of four, which wait for the hashes before them.
+    #[inline(always)]
+    pub fn few<const PER_KEY: usize, const N: usize>(&mut self, blocks: &mut [Block; N]) {
+        let Some((cpu, queue)) = &mut self.vector else { return self.run::<PER_KEY>(blocks) };
+        self.next += (N / PER_KEY) as u64;
+        queue.hash_few::<PER_KEY, N>(*cpu, blocks);
+    }
+
     fn run<const PER_KEY: usize>(&mut self, blocks: &mut [Block]) {
         let first = self.next;
         self.next += blocks.len().div_ceil(PER_KEY) as u64;

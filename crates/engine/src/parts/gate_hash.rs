@@ -69,7 +69,7 @@ impl GateHash {
     #[inline(always)]
     pub fn both_of_one(&mut self, delta: Block, [a, b]: [Block; 2]) -> [Block; 4] {
         let mut hashes = [a, a ^ delta, b, b ^ delta];
-        self.hash.pairs(&mut hashes);
+        self.hash.few::<2, 4>(&mut hashes);
         hashes
     }
 
@@ -77,7 +77,7 @@ impl GateHash {
     #[inline(always)]
     pub fn active_of_one(&mut self, labels: [Block; 2]) -> [Block; 2] {
         let mut hashes = labels;
-        self.hash.singles(&mut hashes);
+        self.hash.few::<1, 2>(&mut hashes);
         hashes
     }
 

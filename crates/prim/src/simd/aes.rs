@@ -330,9 +330,6 @@ pub(super) fn load<V: Vector, const N: usize>(cpu: V::Cpu, blocks: &[Block]) -> 
     for (i, x) in x.iter_mut().enumerate() {
         *x = V::load(cpu, blocks.get(i * V::LANES..).unwrap_or_default());
     }
-    if N == 1 {
-        x[0] = V::gather(cpu, blocks);
-    }
     x
 }
 

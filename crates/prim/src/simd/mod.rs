@@ -190,11 +190,6 @@ pub(crate) trait Vector: Lanes {
         rows: &[[u32; N]],
         sums: &mut [Block],
     );
-    /// As `load`, in pieces that forward from the stores of a caller who just wrote the blocks.
-    #[inline(always)]
-    fn gather(cpu: Self::Cpu, blocks: &[Block]) -> Self {
-        Self::load(cpu, blocks)
-    }
 }
 
 /// Asks the processor to bring `slice[index]` close; returns at once, and does nothing where the

@@ -59,6 +59,25 @@ impl KeyQueue {
         }
     }
 
+    /// [`KeyQueue::hash`] of as few blocks as one or two gates have, which depend on those before: as straight as can be.
+    #[inline(always)]
+    pub(crate) fn hash_few<const PER_KEY: usize, const N: usize>(
+        &mut self,
+        cpu: Cpu,
+        blocks: &mut [Block; N],
+    ) {
+        const { assert!(N <= FEW && N.is_multiple_of(PER_KEY)) };
+        if self.used == AHEAD {
+            cpu.run(Refill { queue: self, keys: AHEAD_FEW });
+        }
+        let at = self.used;
+        if AHEAD - at < N / PER_KEY {
+            return self.hash::<PER_KEY>(cpu, blocks);
+        }
+        self.used += N / PER_KEY;
+        cpu.narrow().run(HashFew::<PER_KEY, N> { batch: &self.batch, at, blocks });
+    }
+
     /// Hashes under keys of the batch, for which `blocks` are not too many.
     fn hash_ready<const PER_KEY: usize>(&self, cpu: Cpu, blocks: &mut [Block]) {
         let (batch, at) = (&*self.batch, self.used);
@@ -66,9 +85,16 @@ impl KeyQueue {
         if blocks.len() > FEW {
             done = cpu.run(Hash::<PER_KEY> { batch, at, blocks });
         }
-        for (i, blocks) in blocks[done..].chunks_mut(FEW).enumerate() {
-            let at = at + (done + i * FEW) / PER_KEY;
-            cpu.narrow().run(HashFew::<PER_KEY> { batch, at, blocks });
+        let (fours, rest) = blocks[done..].as_chunks_mut::<FEW>();
+        let at = at + done / PER_KEY;
+        for (i, blocks) in fours.iter_mut().enumerate() {
+            let at = at + i * FEW / PER_KEY;
+            cpu.narrow().run(HashFew::<PER_KEY, FEW> { batch, at, blocks });
+        }
+        for (i, block) in rest.iter_mut().enumerate() {
+            let at = at + (fours.len() * FEW + i) / PER_KEY;
+            let blocks = std::array::from_mut(block);
+            cpu.narrow().run(HashFew::<PER_KEY, 1> { batch, at, blocks });
         }
     }
 }
@@ -152,25 +178,19 @@ impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
     }
 }
 
-/// Hashes at most [`FEW`] blocks, one per register: with the least latency.
-struct HashFew<'a, const PER_KEY: usize> {
+/// Hashes a few blocks, one per register: with the least latency.
+struct HashFew<'a, const PER_KEY: usize, const N: usize> {
     batch: &'a Batch,
     at: usize,
-    blocks: &'a mut [Block],
+    blocks: &'a mut [Block; N],
 }
 
-impl<const PER_KEY: usize> Kernel for HashFew<'_, PER_KEY> {
+impl<const PER_KEY: usize, const N: usize> Kernel for HashFew<'_, PER_KEY, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        if let Ok(blocks) = <&mut [Block; FEW]>::try_from(&mut *self.blocks) {
-            return few::<V, PER_KEY, FEW>(cpu, self.batch, self.at, blocks);
-        }
-        for (i, block) in self.blocks.iter_mut().enumerate() {
-            let blocks = std::array::from_mut(block);
-            few::<V, PER_KEY, 1>(cpu, self.batch, self.at + i / PER_KEY, blocks);
-        }
+        few::<V, PER_KEY, N>(cpu, self.batch, self.at, self.blocks);
     }
 }
 
@@ -226,7 +246,7 @@ fn few<V: Vector, const PER_KEY: usize, const N: usize>(
 ) {
     let mut input = [V::load(cpu, &[]); N];
     for (x, block) in input.iter_mut().zip(blocks.iter()) {
-        *x = V::gather(cpu, std::slice::from_ref(block)).sigma();
+        *x = V::load(cpu, std::slice::from_ref(block)).sigma();
     }
     let mut x = input;
     for round in 0..ROUND_KEYS {

@@ -317,15 +317,6 @@ impl Vector for Xmm {
     ) {
         add_rows(cpu, table, rows, sums);
     }
-
-    #[inline(always)]
-    fn gather(_: Aesni, blocks: &[Block]) -> Xmm {
-        let block = blocks.first().unwrap_or(&Block::ZERO);
-        let halves = std::ptr::from_ref(block).cast::<i64>();
-        // Both halves are inside the block, which is aligned for them. Volatile, lest the compiler
-        // merge the two loads.
-        Xmm(proven!(_mm_set_epi64x(halves.add(1).read_volatile(), halves.read_volatile())))
-    }
 }
 
 impl Lanes for Ymm {

@@ -35,8 +35,8 @@ use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 use half_gates::{evaluate, evaluate_one, garble, garble_one};
 
-/// Gates of a full frame of tables.
-const FRAME: usize = 2 << 10;
+/// Gates of a full frame of tables: long enough that waking the peer for each costs little.
+const FRAME: usize = 16 << 10;
 /// Input bits of one message.
 const PIECE: usize = 1 << 16;
 
@@ -87,13 +87,12 @@ impl YaoSession {
     }
 
     fn receive_tables(&mut self) -> Result<(), Fault> {
-        let frame = self.channel.recv_bounded(tags::YAO_TABLES, 32 * self.tables.len())?;
-        if frame.is_empty() || !frame.len().is_multiple_of(32) {
+        let tables = Block::as_bytes_mut(self.tables.as_flattened_mut());
+        let len = self.channel.recv_at_most(tags::YAO_TABLES, tables)?;
+        if len == 0 || !len.is_multiple_of(32) {
             return Err(Fault::Misbehaved("yao.tables.format"));
         }
-        (self.filled, self.used) = (frame.len() / 32, 0);
-        let tables = self.tables[..self.filled].as_flattened_mut();
-        Block::as_bytes_mut(tables).copy_from_slice(&frame);
+        (self.filled, self.used) = (len / 32, 0);
         Ok(())
     }
 
