@@ -127,7 +127,8 @@ impl Circuit {
     /// How it is executed.
     pub fn tape(&self) -> &Tape {
         let inputs = self.signature.input_bits();
-        self.tape.get_or_init(|| Tape::of_circuit(inputs, &self.gates, &self.outputs))
+        let ports = || self.signature.outputs.iter().map(|port| port.bits).collect();
+        self.tape.get_or_init(|| Tape::of_circuit(inputs, &self.gates, (&self.outputs, ports())))
     }
 }
 
@@ -200,8 +201,6 @@ impl Program for Circuit {
             panic!("{error}");
         }
         let operands: Vec<_> = inputs.iter().map(|port| Operand::same(port)).collect();
-        let mut wires = self.tape().play(g, 1, &operands)?.into_iter();
-        let ports = self.signature.outputs.iter();
-        Ok(ports.map(|port| wires.by_ref().take(port.bits).collect()).collect())
+        self.tape().play(g, 1, &operands)
     }
 }

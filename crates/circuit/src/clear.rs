@@ -59,7 +59,7 @@ impl Gates for Clear {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, bool>],
-        out: &mut Vec<bool>,
+        out: &mut [Vec<bool>],
     ) -> Result<(), Infallible> {
         Deck::default().play(tape, lanes, operands, out);
         Ok(())

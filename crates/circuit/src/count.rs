@@ -110,7 +110,7 @@ impl Gates for Counter {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, Depth>],
-        out: &mut Vec<Depth>,
+        out: &mut [Vec<Depth>],
     ) -> Result<(), Infallible> {
         let mut deck = Deck::default();
         deck.load(tape, operands, 0, lanes);

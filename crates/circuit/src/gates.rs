@@ -75,14 +75,14 @@ pub trait Gates {
         self.xor_many(&chosen, on_false)
     }
 
-    /// Plays a tape on `lanes` lanes, and appends its outputs to `out`, one lane after the other. A machine with arrays does so on all lanes at once; the
+    /// Plays a tape on `lanes` lanes, and appends to each of `out` its word, that of one lane after the other. A machine with arrays does so on all lanes at once; the
     /// ANDs are in the same order at both parties of a backend, so that whoever stands in front of one hands tapes on whole.
     fn play(
         &mut self,
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, Self::Wire>],
-        out: &mut Vec<Self::Wire>,
+        out: &mut [Vec<Self::Wire>],
     ) -> Result<(), Self::Error> {
         tape.by_gates(self, [lanes, tape.lanes_together()], operands, out)
     }
@@ -139,7 +139,7 @@ macro_rules! delegate {
             tape: &$crate::Tape,
             lanes: usize,
             operands: &[$crate::Operand<'_, Self::Wire>],
-            out: &mut Vec<Self::Wire>,
+            out: &mut [Vec<Self::Wire>],
         ) -> Result<(), Self::Error> {
             $inner.play(tape, lanes, operands, out)
         }

@@ -69,7 +69,14 @@ fn run<G: Gates>(g: &mut G, calls: &[Call], inputs: &[G::Wire]) -> Result<Vec<G:
 fn record(calls: &[Call], outputs: &[u16], order: Order) -> Tape {
     let (mut recorder, inputs) = TapeRecorder::new(INPUTS);
     let wires = run(&mut recorder, calls, &inputs).expect("few gates");
-    recorder.finish(&chosen(&wires, outputs), order)
+    recorder.finish(&words_of(chosen(&wires, outputs)), order)
+}
+
+/// Three words, one of them a bit.
+fn words_of<T: Clone>(mut bits: Vec<T>) -> Vec<Vec<T>> {
+    let rest = bits.split_off(bits.len() / 2);
+    let (bit, others) = rest.split_at(rest.len().min(1));
+    vec![bits, bit.to_vec(), others.to_vec()]
 }
 
 fn chosen<W: Clone>(wires: &[W], outputs: &[u16]) -> Vec<W> {
@@ -112,10 +119,11 @@ proptest! {
         let words: Vec<bool> =
             (0..lanes).flat_map(|lane| (0..INPUTS - 2).map(move |i| bit(lane, i))).collect();
         let same = [bit(99, 3), bit(99, 4)];
-        let mut expected = Vec::new();
+        let mut expected = vec![Vec::new(); 3];
         for word in words.chunks(INPUTS - 2) {
             let wires = run(&mut Clear, &calls, &[word, &same].concat()).expect("clear");
-            expected.extend(chosen(&wires, &outputs));
+            let given = words_of(chosen(&wires, &outputs));
+            expected.iter_mut().zip(given).for_each(|(all, word)| all.extend(word));
         }
         // The same words, listed from the last to the first in memory.
         let backwards: Vec<bool> = words.chunks(INPUTS - 2).rev().flatten().copied().collect();

@@ -106,7 +106,7 @@ impl<P: Party> Gates for Counting<'_, P> {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, P::Wire>],
-        out: &mut Vec<P::Wire>,
+        out: &mut [Vec<P::Wire>],
     ) -> Result<(), Fault> {
         self.count(tape.ands() * lanes);
         self.party.play(tape, lanes, operands, out)

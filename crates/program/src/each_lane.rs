@@ -274,24 +274,21 @@ impl<'v, W: Clone> Words<'v, W> {
     }
 }
 
-/// The values that a gadget gave for so many lanes.
-fn results<W: Clone>(gadget: &Gadget, lanes: usize, wires: Vec<W>) -> Values<W> {
-    if let [bits] = &gadget.results[..]
-        && bits.len() == gadget.tape.outputs()
-    {
-        return vec![Value::Secret(wires)];
-    }
-    let mut values: Vec<Vec<Folded<W>>> = vec![Vec::new(); gadget.results.len()];
-    let mut wires = wires.into_iter();
-    for _ in 0..lanes {
-        for (value, bits) in values.iter_mut().zip(&gadget.results) {
-            value.extend(bits.iter().filter_map(|bit| match bit {
-                Folded::Known(bit) => Some(Folded::Known(*bit)),
-                Folded::Wire(()) => wires.next().map(Folded::Wire),
-            }));
+/// The values that a gadget gave for so many lanes, from the wires of each.
+fn results<W: Clone>(gadget: &Gadget, lanes: usize, wires: Vec<Vec<W>>) -> Values<W> {
+    let value = |(pattern, wires): (&Pattern, Vec<W>)| {
+        if pattern.iter().all(|bit| matches!(bit, Folded::Wire(()))) {
+            return Value::Secret(wires);
         }
-    }
-    values.into_iter().map(Value::of).collect()
+        let mut wires = wires.into_iter();
+        let bit = |bit: &Folded<()>| match bit {
+            Folded::Known(bit) => Some(Folded::Known(*bit)),
+            Folded::Wire(()) => wires.next().map(Folded::Wire),
+        };
+        let all = pattern.iter().cycle().take(lanes * pattern.len());
+        Value::of(all.filter_map(bit).collect())
+    };
+    gadget.results.iter().zip(wires).map(value).collect()
 }
 
 enum Bits<'v, W> {

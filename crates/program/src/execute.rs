@@ -11,7 +11,8 @@ use crate::host::Host;
 use crate::memory::DynReactive;
 use crate::module::Module;
 use crate::op::Block;
-use crate::run::{Env, Machine, all_wires, call, map_group, opaque, run_block, wires};
+use crate::rounds::Rounds;
+use crate::run::{Env, Machine, all_wires, call, map_group, opaque, run_block, run_rounds, wires};
 use crate::run_value::{Value, Values};
 use crate::side_by_side;
 use crate::tapes::Tapes;
@@ -113,6 +114,20 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
 
     fn memories(&mut self) -> Option<&mut DynReactive<'_, W, E>> {
         self.host.memories()
+    }
+
+    fn run_for(
+        &mut self,
+        module: &Module,
+        env: &mut Env<'_, W>,
+        carried: Values<W>,
+        trips: u32,
+        body: &Block,
+    ) -> Result<Values<W>, E> {
+        match Rounds::of(module, self, env, &carried, trips, body)? {
+            Some(rounds) => rounds.play(self, &mut env.counters, carried, trips),
+            None => run_rounds(module, self, env, carried, trips, body),
+        }
     }
 
     fn run_map(

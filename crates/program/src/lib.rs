@@ -34,6 +34,7 @@ mod optimise;
 mod outline;
 mod path;
 mod rebuild;
+mod rounds;
 mod run;
 mod run_value;
 mod shape;

@@ -23,7 +23,7 @@ use crate::tables::Memories;
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
-pub const EXECUTION: u32 = 8;
+pub const EXECUTION: u32 = 9;
 
 /// Iterations of a map that run side by side, given the bits of one.
 ///
@@ -128,14 +128,7 @@ pub(crate) trait Machine: EachLane {
         trips: u32,
         body: &Block,
     ) -> Result<Values<Self::Wire>, Self::Error> {
-        let mut carried = opaque(self, carried)?;
-        for counter in 0..trips {
-            env.counters.push(counter);
-            carried = run_block(module, self, env, body, carried)?;
-            carried = opaque(self, carried)?;
-            env.counters.pop();
-        }
-        Ok(carried)
+        run_rounds(module, self, env, carried, trips, body)
     }
 
     fn run_map(
@@ -174,6 +167,8 @@ pub(crate) struct Env<'b, W> {
     first: usize,
     /// The values from `first` on.
     values: Vec<Option<Value<W>>>,
+    /// Whether values from `first` on, and those that are captured, are one lane of what their shapes say.
+    one_lane: bool,
     /// Counters of the loops around the statement, outermost first.
     pub(crate) counters: Vec<u32>,
 }
@@ -182,7 +177,22 @@ impl<'b, W: Clone> Env<'b, W> {
     /// Room for the values that have these numbers.
     fn new(shapes: &'b [Shape], memories: &'b Memories, numbers: Range<usize>) -> Env<'b, W> {
         let (first, values) = (numbers.start, vec![None; numbers.len()]);
-        Env { shapes, memories, captured: BTreeMap::new(), first, values, counters: Vec::new() }
+        let (captured, counters, one_lane) = (BTreeMap::new(), Vec::new(), false);
+        Env { shapes, memories, captured, first, values, one_lane, counters }
+    }
+
+    /// Room for what a round of a loop reads and makes, or for one lane of it.
+    pub(crate) fn round<V: Clone>(&self, body: &Block, one_lane: bool) -> Env<'b, V> {
+        Env { one_lane, ..Env::new(self.shapes, self.memories, body.numbers()) }
+    }
+
+    /// Gives a value its number, whichever block it is of.
+    pub(crate) fn set(&mut self, id: ValueId, value: Value<W>) {
+        if id.index() < self.first {
+            self.captured.insert(id, value);
+        } else {
+            self.put(id, value);
+        }
     }
 
     /// Builds what one iteration of a map sees: the captured values, as wires of its machine.
@@ -200,7 +210,8 @@ impl<'b, W: Clone> Env<'b, W> {
     }
 
     pub(crate) fn shape(&self, id: ValueId) -> Shape {
-        self.shapes[id.index()]
+        let shape = self.shapes[id.index()];
+        if self.one_lane { Shape::word(shape.width) } else { shape }
     }
 
     pub(crate) fn get(&self, id: ValueId) -> &Value<W> {
@@ -256,6 +267,25 @@ impl<'b, W: Clone> Env<'b, W> {
     }
 }
 
+/// Runs a loop round by round.
+pub(crate) fn run_rounds<M: Machine>(
+    module: &Module,
+    machine: &mut M,
+    env: &mut Env<'_, M::Wire>,
+    carried: Values<M::Wire>,
+    trips: u32,
+    body: &Block,
+) -> Result<Values<M::Wire>, M::Error> {
+    let mut carried = opaque(machine, carried)?;
+    for counter in 0..trips {
+        env.counters.push(counter);
+        carried = run_block(module, machine, env, body, carried)?;
+        carried = opaque(machine, carried)?;
+        env.counters.pop();
+    }
+    Ok(carried)
+}
+
 /// Runs a body on values of its parameters.
 pub(crate) fn call<M: Machine>(
     module: &Module,
@@ -298,14 +328,14 @@ pub(crate) fn run_block<M: Machine>(
     Ok(results)
 }
 
-fn run_statement<M: Machine>(
+pub(crate) fn run_statement<M: Machine>(
     module: &Module,
     machine: &mut M,
     env: &mut Env<'_, M::Wire>,
     statement: &Statement,
 ) -> Result<Values<M::Wire>, M::Error> {
     let args = &statement.args;
-    let shape = |id: ValueId| env.shapes[id.index()];
+    let shape = |id: ValueId| env.shape(id);
     machine
         .step(touched(statement, |id| if env.memories.keep(id) { 0 } else { shape(id).bits() }))?;
     let value = match &statement.op {
@@ -394,7 +424,7 @@ fn run_word<M: Machine>(
     attrs: &[u32],
     args: &[ValueId],
 ) -> Result<Values<M::Wire>, M::Error> {
-    let shape = |id: ValueId| env.shapes[id.index()];
+    let shape = |id: ValueId| env.shape(id);
     let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
     let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
     if is_each_lane(op) {
@@ -420,7 +450,7 @@ fn run_table<M: Machine>(
     let (Some(others), Some(_)) = (others, env.get(args[0]).secret()) else {
         return run_word(machine, env, op, &[], args);
     };
-    let shapes: Vec<Shape> = args.iter().map(|id| env.shapes[id.index()]).collect();
+    let shapes: Vec<Shape> = args.iter().map(|id| env.shape(*id)).collect();
     // A table that is used up becomes the memory; of any other, a copy does.
     let table = env.move_out(&args[..1], |_| statement.uses_up(0)).remove(0);
     let rows = rows_of(table.secret().unwrap_or_default(), shapes[0]);
@@ -436,7 +466,7 @@ fn run_table<M: Machine>(
 }
 
 /// Gives a value its number: in a memory if one begins or goes on with it.
-fn define<M: Machine>(
+pub(crate) fn define<M: Machine>(
     machine: &mut M,
     env: &mut Env<'_, M::Wire>,
     id: ValueId,

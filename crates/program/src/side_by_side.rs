@@ -75,19 +75,8 @@ pub(crate) fn play<G: Gates>(
     let results = run_block(module, &mut recorder, &mut inner, body, args)
         .and_then(|values| all_wires(&mut recorder, values));
     let Ok(results) = results else { return Ok(None) };
-    let tape = recorder.finish(&results.concat(), Order::of_lanes(trips));
-    let all = tape.play(g, trips, &operands)?;
-    if results.len() == 1 {
-        return Ok(Some(vec![Value::Secret(all)]));
-    }
-    let mut all = all.into_iter();
-    let mut values: Vec<Vec<G::Wire>> =
-        results.iter().map(|bits| Vec::with_capacity(bits.len() * trips)).collect();
-    for _ in 0..trips {
-        for (value, bits) in values.iter_mut().zip(&results) {
-            value.extend(all.by_ref().take(bits.len()));
-        }
-    }
+    let tape = recorder.finish(&results, Order::of_lanes(trips));
+    let values = tape.play(g, trips, &operands)?;
     Ok(Some(values.into_iter().map(Value::Secret).collect()))
 }
 

@@ -22,6 +22,7 @@ use crate::liveness::alive_bits;
 use crate::memory::{DynReactive, Held, Step};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
+use crate::rounds::Rounds;
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
@@ -441,7 +442,7 @@ impl Gates for Tally {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, u64>],
-        out: &mut Vec<u64>,
+        out: &mut [Vec<u64>],
     ) -> Result<(), StatsError> {
         self.play_tape(tape, lanes, operands, out)
     }
@@ -708,13 +709,23 @@ impl Machine for Tally {
             Value::Memory(ram) => Value::Memory(ram),
             value => Value::Secret(vec![depth; value.len()]),
         };
-        let carried = carried.into_iter().map(|value| level(value, before)).collect();
+        let carried: Values<u64> = carried.into_iter().map(|value| level(value, before)).collect();
         let outside = std::mem::take(&mut self.course);
-        env.counters.push(0);
+        // As the machine does that a module is given.
+        let rounds = match self.in_map {
+            false => Rounds::of(module, self, env, &carried, trips, body)?,
+            true => None,
+        };
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
-            run_block(module, tally, env, body, carried)
+            if let Some(rounds) = rounds {
+                tally.look(rounds.size())?;
+                return rounds.play(tally, &mut env.counters, carried, 1);
+            }
+            env.counters.push(0);
+            let results = run_block(module, tally, env, body, carried);
+            env.counters.pop();
+            results
         })?;
-        env.counters.pop();
         self.course = outside.then(self.course.times(u64::from(trips)));
         let rise = self.stats.depth - before;
         self.stats.depth = before.saturating_add(rise.saturating_mul(u64::from(trips)));

@@ -40,7 +40,8 @@ impl Gadget {
         let operands: Vec<Vec<_>> =
             operands.iter().map(|operand| operand.iter().map(&mut bit).collect()).collect();
         let results = body(&mut Fold::new(&mut recorder), &operands)?;
-        let outputs: Vec<TapeWire> = results.iter().flatten().filter_map(Folded::wire).collect();
+        let wires = |bits: &Vec<Folded<TapeWire>>| bits.iter().filter_map(Folded::wire).collect();
+        let outputs: Vec<Vec<TapeWire>> = results.iter().map(wires).collect();
         let pattern = |bit: &Folded<TapeWire>| match bit {
             Folded::Known(bit) => Folded::Known(*bit),
             Folded::Wire(_) => Folded::Wire(()),

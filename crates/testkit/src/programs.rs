@@ -318,10 +318,12 @@ fn tapes<G: Gates>(
         Operand { wires: x, bits: WORD, starts: Starts::Listed(&starts) },
         Operand::same(&y[..WORD]),
     ];
-    let wires = tape.play(g, lanes, &operands)?;
-    let mut sums = wires[..2 * WORD].to_vec();
-    for word in wires.chunks(2 * WORD).skip(1) {
-        sums = g.xor_many(&sums, word)?;
+    let words = tape.play(g, lanes, &operands)?;
+    let lanes = words[0].chunks(WORD).zip(words[1].chunks(WORD));
+    let mut lanes = lanes.map(|(first, second)| [first, second].concat());
+    let mut sums = lanes.next().unwrap_or_default();
+    for lane in lanes {
+        sums = g.xor_many(&sums, &lane)?;
         sums.rotate_left(1);
     }
     Ok(sums)
@@ -351,8 +353,9 @@ fn recorded(order: Order) -> Tape {
         outputs.extend(g.xor_many(&x[..3], &[one, zero, chain])?);
         Ok::<_, TooLong>(outputs)
     })();
-    let outputs = outputs.unwrap_or_else(|_| unreachable!("few gates"));
-    g.finish(&outputs, order)
+    let mut first = outputs.unwrap_or_else(|_| unreachable!("few gates"));
+    let second = first.split_off(WORD);
+    g.finish(&[first, second], order)
 }
 
 /// The last bit of each input selects, alone and together.

@@ -94,7 +94,7 @@ impl<W: Clone> Aes128Key<W> {
         assert!(blocks.iter().all(|block| block.len() == 128), "an AES block has 128 bits");
         let wires = blocks.concat();
         let operands = [Operand::words(&wires, 128), Operand::same(&keys)];
-        let done = tape.play(g, blocks.len(), &operands)?;
+        let done = tape.play(g, blocks.len(), &operands)?.concat();
         Ok(done.chunks(128).map(<[W]>::to_vec).collect())
     }
 }
@@ -118,7 +118,7 @@ fn block_tape(order: Order) -> Tape {
         Ok::<_, TooLong>(state)
     })();
     let state = state.unwrap_or_else(|_| unreachable!("a block has some 30,000 gates"));
-    g.finish(&store(&state)[0], order)
+    g.finish(&store(&state)[..1], order)
 }
 
 /// Bytes as eight planes: plane i holds bit i of every byte, 16 bytes per block in FIPS order.

@@ -218,7 +218,7 @@ impl<W: Clone> Table<W> {
         };
         let (width, mut pairs) = (self.width, pairs.peekable());
         let mut starts = [Vec::new(), Vec::new()];
-        let mut moved = Vec::new();
+        let mut moved = [Vec::new(), Vec::new()];
         let block = (BLOCK_WIRES / width).clamp(MIN_BLOCK, MAX_BLOCK);
         while pairs.peek().is_some() {
             starts.iter_mut().for_each(Vec::clear);
@@ -232,11 +232,11 @@ impl<W: Clone> Table<W> {
             };
             let lanes = starts[0].len();
             g.play(tape, lanes, &[operand(&starts[0]), operand(&starts[1])], &mut moved)?;
-            let mut rows = moved.drain(..);
-            for (a, b) in starts[0].iter().zip(&starts[1]) {
-                for start in [*a as usize, *b as usize] {
-                    let row = &mut self.wires[start..start + width];
-                    row.iter_mut().zip(rows.by_ref()).for_each(|(old, new)| *old = new);
+            for (starts, moved) in starts.iter().zip(&mut moved) {
+                let mut moved = moved.drain(..);
+                for start in starts {
+                    let row = &mut self.wires[*start as usize..][..width];
+                    row.iter_mut().zip(moved.by_ref()).for_each(|(old, new)| *old = new);
                 }
             }
         }
@@ -249,8 +249,9 @@ impl Comparator {
         let tape = || {
             let (mut g, wires) = TapeRecorder::new(2 * width);
             let (low, high) = wires.split_at(width);
-            let moved = exchange(&mut g, low, high, key_bits, order).ok()?;
-            Some(g.finish(&moved, tape::Order::Recorded))
+            let mut moved = exchange(&mut g, low, high, key_bits, order).ok()?;
+            let high = moved.split_off(width);
+            Some(g.finish(&[moved, high], tape::Order::Recorded))
         };
         let fits = key_bits > 0 && width <= MAX_TAPE / 8;
         Comparator { key_bits, order, tape: fits.then(tape).flatten() }

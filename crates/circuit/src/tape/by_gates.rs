@@ -4,7 +4,7 @@ use super::{Op, Operand, Step, Tape, lane_groups};
 use crate::gates::Gates;
 
 impl Tape {
-    /// Gives `g` the gates of all lanes, in batches over `together` of them; appends the outputs of one lane after the other to `out`. A wire is
+    /// Gives `g` the gates of all lanes, in batches over `together` of them; appends to each of `out` its word of one lane after the other. A wire is
     /// dropped at its last use.
     ///
     /// # Errors
@@ -14,7 +14,7 @@ impl Tape {
         g: &mut G,
         [lanes, together]: [usize; 2],
         operands: &[Operand<'_, G::Wire>],
-        out: &mut Vec<G::Wire>,
+        out: &mut [Vec<G::Wire>],
     ) -> Result<(), G::Error> {
         for (first, count) in lane_groups(lanes, together) {
             let mut store = Store::new(self, first, count, operands);
@@ -29,8 +29,10 @@ impl Tape {
                     }
                 }
             }
-            for lane in 0..count {
-                out.extend(self.outputs.iter().map(|slot| store.wire(*slot, lane).clone()));
+            for (slots, out) in self.words().zip(&mut *out) {
+                for lane in 0..count {
+                    out.extend(slots.iter().map(|slot| store.wire(*slot, lane).clone()));
+                }
             }
         }
         Ok(())

@@ -4,7 +4,10 @@ use std::ops::BitXor;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Op, Operand, Step, Tape, lane_groups};
+use super::{Op, Operand, Starts, Step, Tape, lane_groups};
+
+/// Words of at most so many bits are loaded bit by bit, longer ones lane by lane.
+const NARROW: usize = 8;
 
 /// The cells of a tape's slots on some lanes. Their room is kept from one tape to the next, and wiped in the end.
 #[derive(Default)]
@@ -25,11 +28,31 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
             self.cells = Zeroizing::new(vec![C::default(); cells]);
         }
         self.lanes = count;
-        tape.load(operands, first, count, |cell, wire| {
-            if let Some(cell) = cell {
-                self.cells[cell] = *wire;
+        for (slots, operand) in tape.operands(operands) {
+            if let ([slot], Some(row)) = (slots, operand.row(first, count)) {
+                slot.iter().for_each(|slot| self.row_mut(*slot).copy_from_slice(row));
+                continue;
             }
-        });
+            if let Starts::Every { first: start, stride } = operand.starts
+                && slots.len() <= NARROW
+            {
+                for (bit, slot) in
+                    slots.iter().enumerate().filter_map(|(i, slot)| Some((i, (*slot)?)))
+                {
+                    let wires = &operand.wires[start + first * stride + bit..];
+                    let row = self.row_mut(slot).iter_mut().enumerate();
+                    row.for_each(|(lane, cell)| *cell = wires[lane * stride]);
+                }
+                continue;
+            }
+            for lane in 0..count {
+                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
+                    if let Some(slot) = slot {
+                        self.cells[*slot as usize * count + lane] = *wire;
+                    }
+                }
+            }
+        }
     }
 
     /// Lanes that are loaded.
@@ -70,11 +93,17 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
         zip_rows(&mut self.cells, rows, self.lanes, f);
     }
 
-    /// Appends the outputs, one lane after the other.
-    pub fn store(&self, tape: &Tape, out: &mut Vec<C>) {
-        for lane in 0..self.lanes {
-            let of = |slot: &u32| self.cells[*slot as usize * self.lanes + lane];
-            out.extend(tape.output_slots().iter().map(of));
+    /// Appends to each of `out` its word, one lane after the other.
+    pub fn store(&self, tape: &Tape, out: &mut [Vec<C>]) {
+        for (slots, out) in tape.words().zip(out) {
+            if let [slot] = slots {
+                out.extend_from_slice(self.row(*slot));
+                continue;
+            }
+            for lane in 0..self.lanes {
+                let of = |slot: &u32| self.cells[*slot as usize * self.lanes + lane];
+                out.extend(slots.iter().map(of));
+            }
         }
     }
 
@@ -103,13 +132,13 @@ impl<C: Copy + Default + BitXor<Output = C> + Zeroize> Deck<C> {
 }
 
 impl Deck<bool> {
-    /// Plays a tape in the clear; appends the outputs of one lane after the other to `out`.
+    /// Plays a tape in the clear; appends to each of `out` its word of one lane after the other.
     pub fn play(
         &mut self,
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, bool>],
-        out: &mut Vec<bool>,
+        out: &mut [Vec<bool>],
     ) {
         // A byte each: as much room as blocks take.
         for (first, count) in lane_groups(lanes, 16 * tape.lanes_together()) {

@@ -96,6 +96,8 @@ pub struct Tape {
     /// Ends of runs in `steps`: linear steps and batches of independent ANDs in turn, linear first.
     runs: Vec<u32>,
     outputs: Vec<u32>,
+    /// How many outputs are in each word: all of them, in their order.
+    words: Vec<usize>,
     sources: Vec<Source>,
     slots: usize,
     ands: usize,
@@ -168,6 +170,16 @@ impl<'w, W> Operand<'w, W> {
         };
         &self.wires[start..start + self.bits]
     }
+
+    /// The wires of so many lanes from lane `first` on, if they are single bits one behind the other.
+    fn row(&self, first: usize, lanes: usize) -> Option<&'w [W]> {
+        match self.starts {
+            Starts::Every { first: start, stride: 1 } if self.bits == 1 => {
+                Some(&self.wires[start + first..][..lanes])
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Slots times lanes that are played together: what is alive of them stays in a second-level cache, for the most part in the first.
@@ -237,16 +249,26 @@ impl Tape {
         lanes: usize,
         mut each: impl FnMut(Option<usize>, &W),
     ) {
-        let mut inputs = self.inputs.as_slice();
-        for operand in operands {
-            let (slots, others) = inputs.split_at(operand.bits);
-            inputs = others;
+        for (slots, operand) in self.operands(operands) {
             for lane in 0..lanes {
                 for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
                     each(slot.map(|slot| slot as usize * lanes + lane), wire);
                 }
             }
         }
+    }
+
+    /// The operands, and the slots of their wires of a lane, as far as these are read.
+    fn operands<'o, W>(
+        &self,
+        operands: &'o [Operand<'o, W>],
+    ) -> impl Iterator<Item = (&[Option<u32>], &'o Operand<'o, W>)> {
+        let mut inputs = self.inputs.as_slice();
+        operands.iter().map(move |operand| {
+            let (slots, others) = inputs.split_at(operand.bits);
+            inputs = others;
+            (slots, operand)
+        })
     }
 
     /// The slot of each input, if it is read.
@@ -261,13 +283,23 @@ impl Tape {
         &self.outputs
     }
 
+    /// The slots of each word of outputs.
+    pub fn words(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        let mut slots = self.outputs.as_slice();
+        self.words.iter().map(move |bits| {
+            let (word, others) = slots.split_at(*bits);
+            slots = others;
+            word
+        })
+    }
+
     /// What each output is.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Plays it on `lanes` lanes of `g`: the outputs of one lane after the other.
+    /// Plays it on `lanes` lanes of `g`: of each word of outputs, that of one lane after the other.
     ///
     /// # Errors
     /// Those of the machine.
@@ -279,10 +311,11 @@ impl Tape {
         g: &mut G,
         lanes: usize,
         operands: &[Operand<'_, G::Wire>],
-    ) -> Result<Vec<G::Wire>, G::Error> {
+    ) -> Result<Vec<Vec<G::Wire>>, G::Error> {
         let given: usize = operands.iter().map(|operand| operand.bits).sum();
         assert_eq!(given, self.inputs(), "the inputs of a tape");
-        let mut out = Vec::with_capacity(lanes * self.outputs());
+        let mut out: Vec<_> =
+            self.words.iter().map(|bits| Vec::with_capacity(lanes * bits)).collect();
         g.play(self, lanes, operands, &mut out)?;
         Ok(out)
     }

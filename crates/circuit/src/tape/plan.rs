@@ -9,11 +9,11 @@ use super::{Op, Order, Source, Step, Tape};
 use crate::circuit::Gate;
 
 impl Tape {
-    /// Plans `gates` on `inputs` input wires. Every wire gets a slot, and a slot is used again once its wire was read for the last time.
+    /// Plans `gates` on `inputs` input wires; words of so many of the outputs. Every wire gets a slot, and a slot is used again once its wire was read for the last time.
     pub(super) fn new(
         inputs: usize,
         gates: &[Gate],
-        outputs: &[u32],
+        (outputs, words): (&[u32], Vec<usize>),
         batches: &Batches,
         order: Order,
     ) -> Tape {
@@ -31,11 +31,12 @@ impl Tape {
         let last_use = last_uses(inputs, gates, outputs, &planned.gates);
         let slots =
             Slots { last_use, slot: vec![None; inputs + gates.len()], free: vec![], used: 0 };
-        slots.assign(inputs, gates, outputs, &batches.groups, &planned)
+        let tape = slots.assign(inputs, gates, outputs, &batches.groups, &planned);
+        Tape { words, ..tape }
     }
 
     /// The tape of a circuit, by layers.
-    pub(crate) fn of_circuit(inputs: usize, gates: &[Gate], outputs: &[u32]) -> Tape {
+    pub(crate) fn of_circuit(inputs: usize, gates: &[Gate], outputs: (&[u32], Vec<usize>)) -> Tape {
         Tape::new(inputs, gates, outputs, &Batches::default(), Order::LAYERS)
     }
 }
@@ -280,7 +281,8 @@ impl Slots {
         let outputs = outputs.iter().map(|wire| self.of(*wire)).collect();
         let ands = steps.iter().filter(|step| step.op == Op::And).count();
         let slots = self.used as usize + 1;
-        Tape { inputs: input_slots, steps, runs, outputs, sources, slots, ands }
+        let words = Vec::new();
+        Tape { inputs: input_slots, steps, runs, outputs, words, sources, slots, ands }
     }
 }
 

@@ -52,11 +52,12 @@ impl TapeRecorder {
         (TapeRecorder { inputs, gates: Vec::new(), batches: Batches::default(), limit }, wires)
     }
 
-    /// The tape that gives these outputs.
+    /// The tape that gives these words.
     #[must_use]
-    pub fn finish(&self, outputs: &[TapeWire], order: Order) -> Tape {
-        let outputs: Vec<u32> = outputs.iter().map(|wire| wire.0).collect();
-        Tape::new(self.inputs, &self.gates, &outputs, &self.batches, order)
+    pub fn finish(&self, words: &[Vec<TapeWire>], order: Order) -> Tape {
+        let outputs: Vec<u32> = words.iter().flatten().map(|wire| wire.0).collect();
+        let words = words.iter().map(Vec::len).collect();
+        Tape::new(self.inputs, &self.gates, (&outputs, words), &self.batches, order)
     }
 
     fn push(&mut self, gate: Gate) -> Result<TapeWire, TooLong> {

@@ -157,7 +157,7 @@ impl Gates for PlainParty<'_> {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, bool>],
-        out: &mut Vec<bool>,
+        out: &mut [Vec<bool>],
     ) -> Result<(), Fault> {
         self.session.deck.play(tape, lanes, operands, out);
         Ok(())

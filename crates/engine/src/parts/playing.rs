@@ -145,14 +145,14 @@ impl<'t> Playing<'t> {
         ands.iter().for_each(|step| self.inside[step.out as usize] = !step.kept);
     }
 
-    /// The outputs, one lane after the other; gives the room back.
+    /// The words, one lane after the other; gives the room back.
     pub(crate) fn finish(
         self,
         recorder: &Recorder,
         room: &mut Room,
         operands: &[Operand<'_, Wire>],
         first: usize,
-        out: &mut Vec<Wire>,
+        out: &mut [Vec<Wire>],
     ) {
         let input = |number: u32, lane: usize| {
             let mut number = number as usize;
@@ -164,15 +164,28 @@ impl<'t> Playing<'t> {
             }
             unreachable!("the operands have all inputs of the tape")
         };
-        for lane in 0..self.lanes {
-            let begin = out.len();
-            for (slot, source) in self.tape.output_slots().iter().zip(self.tape.sources()) {
-                let wire = match *source {
-                    Source::Input(number) => input(number, lane),
-                    Source::Output(before) => out[begin + before as usize].clone(),
-                    Source::Step => recorder.arena.handle(self.place(*slot, lane)),
-                };
-                out.push(wire);
+        // Of each output, its word and where its wires begin there.
+        let mut places: Vec<(usize, usize, usize)> = Vec::with_capacity(self.tape.outputs());
+        for (word, slots) in self.tape.words().enumerate() {
+            let begin = out[word].len();
+            places.extend((0..slots.len()).map(|bit| (word, begin + bit, slots.len())));
+        }
+        let mut sources = self.tape.sources();
+        for (word, slots) in self.tape.words().enumerate() {
+            let (own, others) = sources.split_at(slots.len());
+            sources = others;
+            for lane in 0..self.lanes {
+                for (slot, source) in slots.iter().zip(own) {
+                    let wire = match *source {
+                        Source::Input(number) => input(number, lane),
+                        Source::Output(before) => {
+                            let (word, begin, bits) = places[before as usize];
+                            out[word][begin + lane * bits].clone()
+                        }
+                        Source::Step => recorder.arena.handle(self.place(*slot, lane)),
+                    };
+                    out[word].push(wire);
+                }
             }
         }
         (room.places, room.inside) = (self.places, self.inside);

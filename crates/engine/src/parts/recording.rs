@@ -279,7 +279,7 @@ impl<E: Executor> Gates for Recording<E> {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, Wire>],
-        out: &mut Vec<Wire>,
+        out: &mut [Vec<Wire>],
     ) -> Result<(), Fault> {
         let widths = self.executor.core_widths();
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {

@@ -11,7 +11,7 @@ impl Tally {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, u64>],
-        out: &mut Vec<u64>,
+        out: &mut [Vec<u64>],
     ) -> Result<(), StatsError> {
         let mut deck = Deck::default();
         deck.load(tape, operands, 0, lanes);

@@ -418,7 +418,8 @@ impl Generator {
     }
 
     fn for_loop(&mut self) -> Option<Step> {
-        let trips = self.r.within(1, 4);
+        // From eight rounds on, they may be played as tapes.
+        let trips = if self.r.one_in(3) { self.r.within(8, 9) } else { self.r.within(1, 4) };
         let carried: Vec<ValueId> = (0..self.r.within(0, 3)).map(|_| self.any().0).collect();
         let (var, params) = self.b.begin_for(trips, &carried).unwrap();
         self.trips.push((var, trips));

@@ -345,7 +345,7 @@ impl Gates for YaoParty<'_> {
         tape: &Tape,
         lanes: usize,
         operands: &[Operand<'_, Block>],
-        out: &mut Vec<Block>,
+        out: &mut [Vec<Block>],
     ) -> Result<(), Fault> {
         let one = self.constant(true)?;
         let mut deck = std::mem::take(&mut self.session.deck);
