@@ -107,6 +107,32 @@ mod tests {
         }
     }
 
+    /// However many keys are ready when few are asked for.
+    #[test]
+    fn few_go_on_where_others_ended() {
+        let start = Block::new(77);
+        for cpu in Cpu::all() {
+            let (mut hash, mut key) = (Mitccrh::on(cpu, start), 0);
+            for n in [0usize, 1, 2, 3, 0, 7, 1, 1, 31, 0, 33, 5, 8, 0, 0, 0, 0, 0, 64, 1] {
+                let mut singles = vec![Block::new(key.into()); n];
+                hash.singles(&mut singles);
+                key += n as u64;
+                let x = [1, 2, 3, 4].map(|i| Block::new(i << 70 | u128::from(key)));
+                let (mut pairs, mut two) = (x, [x[0], x[1]]);
+                hash.few::<2, 4>(&mut pairs);
+                hash.few::<1, 2>(&mut two);
+                for i in 0..4 {
+                    assert_eq!(pairs[i], reference(start, key + i as u64 / 2, x[i]), "{n}");
+                }
+                for i in 0..2 {
+                    assert_eq!(two[i], reference(start, key + 2 + i as u64, x[i]), "{n}");
+                }
+                key += 4;
+                assert_eq!(hash.used(), key);
+            }
+        }
+    }
+
     #[test]
     fn a_block_without_a_partner_uses_up_a_key() {
         let start = Block::new(5);

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::memory::DynReactive;
 use crate::module::Module;
 use crate::op::Block;
-use crate::rounds::Rounds;
+use crate::rounds::Recorded;
 use crate::run::{Env, Machine, all_wires, call, map_group, opaque, run_block, run_rounds, wires};
 use crate::run_value::{Value, Values};
 use crate::side_by_side;
@@ -124,8 +124,13 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<W>, E> {
-        match Rounds::of(module, self, env, &carried, trips, body)? {
-            Some(rounds) => rounds.play(self, &mut env.counters, carried, trips),
+        let is_memory = |value: &Value<W>| matches!(value, Value::Memory(_));
+        let recorded = match carried.iter().any(is_memory) {
+            false => Recorded::of(module, self, env, trips, body)?,
+            true => None,
+        };
+        match recorded {
+            Some(recorded) => recorded.play(self, env, carried, trips),
             None => run_rounds(module, self, env, carried, trips, body),
         }
     }

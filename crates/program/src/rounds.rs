@@ -3,7 +3,9 @@
 //! A round reads words of values from around it, at places that move with the counters, and replaces the values that go on to the next round, or words
 //! of them. The tape is what is between. Where all of a body works on as many lanes of vectors, it is the tape of one of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use cenote_circuit::{MAX_TAPE, Operand, Order, Starts, Tape, TapeRecorder, TapeWire};
 
@@ -16,6 +18,8 @@ use crate::run_value::{Value, Values};
 
 /// Words that a round reads, at most.
 const MOST_READS: usize = 32;
+/// Words that a round puts into one value, at most.
+const MOST_PUTS: usize = 32;
 /// Rounds from which on recording one costs little.
 const FEWEST_ROUNDS: u32 = 8;
 /// Lanes from which on they are played side by side.
@@ -80,8 +84,8 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
         for (carried, id) in body.results.iter().enumerate() {
             outline.result(carried, *id)?;
         }
-        let fits = outline.reads.len() <= MOST_READS
-            && if outline.is_side_by_side() { outline.fits_lanes() } else { outline.fits_one() };
+        let fits =
+            if outline.is_side_by_side() { outline.fits_lanes() } else { outline.fits_one() };
         fits.then_some(outline)
     }
 
@@ -105,8 +109,7 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
                 Origin::Carried(_) | Origin::Around => {
                     let id = ValueId(statement.first_result);
                     let (at, count, stride) = (at.clone(), *count, *stride);
-                    self.reads.push(Read { id, of: args[0], at, count, stride });
-                    return Some(());
+                    return self.read(Read { id, of: args[0], at, count, stride });
                 }
                 Origin::Made if at.terms.is_empty() => {}
                 Origin::Made | Origin::Replaced(..) => return None,
@@ -118,6 +121,9 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
                     Origin::Made if at.terms.is_empty() => return self.does(statement),
                     Origin::Made | Origin::Around => return None,
                 };
+                if words.len() == MOST_PUTS {
+                    return None;
+                }
                 words.push((at.clone(), args[1]));
                 self.replaced.insert(ValueId(statement.first_result), (carried, words));
                 return self.reads_whole(args[1]);
@@ -144,27 +150,26 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
             Origin::Replaced(..) => return None,
             Origin::Carried(_) | Origin::Around => {}
         }
-        if !self.reads.iter().any(|read| read.id == id) {
-            let (at, count) = (Affine::at(0), self.env.shape(id).lanes);
-            self.reads.push(Read { id, of: id, at, count, stride: 1 });
+        if self.reads.iter().any(|read| read.id == id) {
+            return Some(());
         }
-        Some(())
+        let (at, count) = (Affine::at(0), self.env.shape(id).lanes);
+        self.read(Read { id, of: id, at, count, stride: 1 })
+    }
+
+    fn read(&mut self, read: Read) -> Option<()> {
+        self.reads.push(read);
+        (self.reads.len() <= MOST_READS).then_some(())
     }
 
     fn result(&mut self, carried: usize, id: ValueId) -> Option<()> {
         match self.origin(id) {
             Origin::Carried(same) if same == carried => {}
-            Origin::Replaced(of, words) => {
-                let write = |(at, value): &(Affine, ValueId)| Write {
-                    carried,
-                    at: Some(at.clone()),
-                    value: *value,
-                };
-                let writes: Vec<Write> = words.iter().map(write).collect();
-                if of != carried {
-                    return None;
-                }
-                self.writes.extend(writes);
+            Origin::Replaced(of, _) if of != carried => return None,
+            Origin::Replaced(_, words) => {
+                let write = |(at, value): (Affine, ValueId)| Write { carried, at: Some(at), value };
+                let words = words.to_vec();
+                self.writes.extend(words.into_iter().map(write));
             }
             Origin::Carried(_) | Origin::Around | Origin::Made => {
                 self.reads_whole(id)?;
@@ -176,6 +181,11 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
 
     fn is_side_by_side(&self) -> bool {
         self.lanes >= SIDE_BY_SIDE
+    }
+
+    /// Lanes that the tape is played on.
+    fn played(&self) -> usize {
+        if self.is_side_by_side() { self.lanes as usize } else { 1 }
     }
 
     /// Whether no vector is so long that its lanes had better be played side by side, and what is read is in one piece.
@@ -219,21 +229,29 @@ fn is_lane_wise(op: WordOp) -> bool {
 }
 
 /// The rounds of a loop as a tape.
-pub(crate) struct Rounds<W> {
+pub(crate) struct Rounds {
     tape: Tape,
     lanes: usize,
-    /// The words that it reads: of which value, where, how many bits of each lane, and how far apart those of two lanes are.
-    reads: Vec<(Source, Place, usize, usize)>,
-    /// The values of the blocks around that it reads.
-    around: Vec<Vec<W>>,
+    reads: Vec<Input>,
     /// The words that it writes: into which value, and where.
     writes: Vec<(usize, Option<Place>)>,
+}
+
+/// Words that it reads: of which value, where, how many wires of each lane, and how far apart those of two lanes are.
+struct Input {
+    of: Source,
+    place: Place,
+    bits: usize,
+    stride: usize,
 }
 
 #[derive(Clone, Copy)]
 enum Source {
     Carried(usize),
-    Around(usize),
+    /// A value of the blocks around, wires alone.
+    Around(ValueId),
+    /// What is in its place where something of that is known.
+    Known(usize),
 }
 
 /// The first bit of words of so many bits.
@@ -245,86 +263,94 @@ impl Place {
     }
 }
 
-impl<W: Clone> Rounds<W> {
-    /// Records a round of a loop that begins with these values; gives nothing, and has done nothing, if it is no tape.
+/// The rounds of a loop, and the wires of what they read of values of which something is known.
+pub(crate) struct Recorded<W> {
+    pub(crate) rounds: Rc<Rounds>,
+    known: Vec<Vec<W>>,
+}
+
+impl<W: Clone> Recorded<W> {
+    /// Records a round; gives nothing if it is no tape.
     pub(crate) fn of<M: Machine<Wire = W>>(
         module: &Module,
         machine: &mut M,
         env: &Env<'_, W>,
-        carried: &[Value<W>],
         trips: u32,
         body: &Block,
-    ) -> Result<Option<Rounds<W>>, M::Error> {
-        let is_memory = |value: &Value<W>| matches!(value, Value::Memory(_));
-        if trips < FEWEST_ROUNDS || carried.iter().any(is_memory) {
+    ) -> Result<Option<Recorded<W>>, M::Error> {
+        if trips < FEWEST_ROUNDS {
             return Ok(None);
         }
-        let Some(outline) = Outline::of(module, env, body) else { return Ok(None) };
-        let Some(tape) = outline.tape(module) else { return Ok(None) };
-        let mut around = Vec::new();
-        let mut reads = Vec::with_capacity(outline.reads.len());
-        for read in &outline.reads {
-            let width = env.shape(read.of).width as usize;
-            let mut place = Place(read.at.clone(), width);
-            let source = match outline.origin(read.of) {
-                Origin::Carried(carried) => Source::Carried(carried),
-                _ => {
-                    around.push(match outline.partly_known(read) {
-                        Some(bits) => {
-                            place = Place(Affine::at(0), width);
-                            unknown(&bits)
-                        }
-                        None => wires(machine, env.get(read.of).clone())?,
-                    });
-                    Source::Around(around.len() - 1)
-                }
-            };
-            let stride = if read.count == 1 { 0 } else { width * read.stride as usize };
-            reads.push((source, place, outline.bits(read), stride));
+        let tapes = machine.tapes();
+        let remembered = tapes.as_ref().and_then(|tapes| tapes.rounds(body));
+        match remembered {
+            Some(None) => return Ok(None),
+            Some(Some(rounds)) if rounds.reads_wires_alone(env) => {
+                return Ok(Some(Recorded { rounds, known: Vec::new() }));
+            }
+            _ => {}
         }
+        let outline = Outline::of(module, env, body);
+        let Some(outline) = outline else {
+            tapes.inspect(|tapes| tapes.remember_rounds(body, None));
+            return Ok(None);
+        };
+        let (mut inputs, mut known) = (Vec::with_capacity(outline.reads.len()), Vec::new());
+        for read in &outline.reads {
+            let Some(input) = outline.input(read, trips, known.len()) else { return Ok(None) };
+            if let Source::Known(_) = input.input.of {
+                known.push(match &input.folded {
+                    Some(bits) => bits.iter().filter_map(Folded::wire).collect(),
+                    None => wires(machine, env.get(read.of).clone())?,
+                });
+            }
+            inputs.push(input);
+        }
+        let Some(tape) = outline.tape(module, &inputs) else { return Ok(None) };
         let place = |write: &Write| {
             let width = env.shape(write.value).width as usize;
             (write.carried, write.at.clone().map(|at| Place(at, width)))
         };
         let writes = outline.writes.iter().map(place).collect();
-        let lanes = if outline.is_side_by_side() { outline.lanes as usize } else { 1 };
-        Ok(Some(Rounds { tape, lanes, reads, around, writes }))
+        let reads = inputs.into_iter().map(|resolved| resolved.input).collect();
+        let rounds = Rc::new(Rounds { tape, lanes: outline.played(), reads, writes });
+        if known.is_empty() {
+            tapes.inspect(|tapes| tapes.remember_rounds(body, Some(&rounds)));
+        }
+        Ok(Some(Recorded { rounds, known }))
     }
 
-    /// What recording it looked at.
-    pub(crate) fn size(&self) -> usize {
-        self.tape.inputs() + self.tape.steps().len()
-    }
-
-    /// Plays so many rounds; gives what the last one leaves. `counters` are those of the loops around.
+    /// Plays so many rounds; gives what the last one leaves.
     pub(crate) fn play<M: Machine<Wire = W>>(
         &self,
         machine: &mut M,
-        counters: &mut Vec<u32>,
+        env: &Env<'_, W>,
         carried: Values<W>,
         trips: u32,
     ) -> Result<Values<W>, M::Error> {
+        let Rounds { tape, lanes, reads, writes } = &*self.rounds;
         let mut carried = all_wires(machine, carried)?;
-        let mut written = vec![Vec::new(); self.writes.len()];
-        let moved = (self.tape.inputs() + self.tape.outputs()) * self.lanes;
+        let mut written = vec![Vec::new(); writes.len()];
+        let mut counters = env.counters.clone();
         for counter in 0..trips {
-            machine.step(moved)?;
             counters.push(counter);
             let mut operands = [Operand::same(&[]); MOST_READS];
-            for (operand, (source, place, bits, stride)) in operands.iter_mut().zip(&self.reads) {
-                let wires = match *source {
+            for (operand, read) in operands.iter_mut().zip(reads) {
+                let wires = match read.of {
                     Source::Carried(number) => &carried[number],
-                    Source::Around(number) => &self.around[number],
+                    Source::Around(id) => env.get(id).secret().unwrap_or_default(),
+                    Source::Known(number) => &self.known[number],
                 };
-                let starts = Starts::Every { first: place.bit(counters), stride: *stride };
-                *operand = Operand { wires, bits: *bits, starts };
+                let (first, stride) = (read.place.bit(&counters), read.stride);
+                *operand =
+                    Operand { wires, bits: read.bits, starts: Starts::Every { first, stride } };
             }
-            machine.play(&self.tape, self.lanes, &operands[..self.reads.len()], &mut written)?;
-            for ((number, place), new) in self.writes.iter().zip(&mut written) {
+            machine.play(tape, *lanes, &operands[..reads.len()], &mut written)?;
+            for ((number, place), new) in writes.iter().zip(&mut written) {
                 match place {
                     None => std::mem::swap(&mut carried[*number], new),
                     Some(place) => {
-                        let old = &mut carried[*number][place.bit(counters)..][..new.len()];
+                        let old = &mut carried[*number][place.bit(&counters)..][..new.len()];
                         old.swap_with_slice(new);
                     }
                 }
@@ -336,78 +362,108 @@ impl<W: Clone> Rounds<W> {
     }
 }
 
-/// The wires among bits of which some are known.
-fn unknown<W: Clone>(bits: &[Folded<W>]) -> Vec<W> {
-    bits.iter().filter_map(Folded::wire).collect()
+impl Rounds {
+    /// Whether all that it reads of values around is wires, and was when it was recorded.
+    fn reads_wires_alone<W: Clone>(&self, env: &Env<'_, W>) -> bool {
+        self.reads.iter().all(|read| match read.of {
+            Source::Carried(_) => true,
+            Source::Around(id) => env.get(id).secret().is_some(),
+            Source::Known(_) => false,
+        })
+    }
+
+    pub(crate) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes
+    }
+}
+
+/// Where what a round reads is from, and its bits in the tape where something of them is known.
+struct Resolved<W> {
+    input: Input,
+    folded: Option<Vec<Folded<W>>>,
 }
 
 impl<W: Clone> Outline<'_, '_, W> {
-    /// What is read of a value of the blocks around of which something is known, as folding sees it: not where it moves.
-    fn partly_known(&self, read: &Read) -> Option<Vec<Folded<W>>> {
-        let is_around = matches!(self.origin(read.of), Origin::Around);
-        match is_around.then(|| self.env.get(read.of))? {
-            value @ Value::Mixed(_) if read.at.terms.is_empty() => {
-                let (first, width) = (read.at.position(&[]), self.env.shape(read.of).width);
-                let lanes = value.lanes(width as usize, first, read.count as usize, read.stride);
-                let mut bits = lanes.into_bits();
-                if self.is_side_by_side() && self.is_same_for_all(read, &bits) {
-                    bits.truncate(width as usize);
-                }
-                Some(bits)
-            }
-            Value::Memory(_) | Value::Secret(_) | Value::Mixed(_) => None,
-        }
-    }
-
-    /// Whether these bits are known, and the same in each lane.
-    fn is_same_for_all(&self, read: &Read, bits: &[Folded<W>]) -> bool {
+    /// None if lanes differ in what is known of them, if rows in a memory are read, or if many more bits would become wires than rounds read.
+    fn input(&self, read: &Read, trips: u32, known: usize) -> Option<Resolved<W>> {
         let width = self.env.shape(read.of).width as usize;
-        let known = |bit: &Folded<W>| match bit {
-            Folded::Known(bit) => Some(*bit),
-            Folded::Wire(_) => None,
-        };
-        let (first, others) = bits.split_at(width.min(bits.len()));
-        first.iter().all(|bit| known(bit).is_some())
-            && others.iter().map(known).eq(first.iter().map(known).cycle().take(others.len()))
-    }
-
-    /// Bits of each lane that are read.
-    fn bits(&self, read: &Read) -> usize {
-        if let Some(bits) = self.partly_known(read) {
-            return unknown(&bits).len();
-        }
         let words = if self.is_side_by_side() { 1 } else { read.count as usize };
-        words * self.env.shape(read.of).width as usize
+        let stride = if read.count == 1 { 0 } else { width * read.stride as usize };
+        let (mut folded, mut place) = (None, Place(read.at.clone(), width));
+        let of = match self.origin(read.of) {
+            Origin::Carried(carried) => Source::Carried(carried),
+            _ => match self.env.get(read.of) {
+                Value::Secret(_) => Source::Around(read.of),
+                Value::Memory(_) => return None,
+                value if read.at.terms.is_empty() => {
+                    folded = Some(self.folded(read, value)?);
+                    place = Place(Affine::at(0), width);
+                    Source::Known(known)
+                }
+                value => {
+                    let all = (trips as usize).saturating_mul(words * width * self.played());
+                    if value.len() / 4 > all {
+                        return None;
+                    }
+                    Source::Known(known)
+                }
+            },
+        };
+        let bits = match &folded {
+            Some(bits) => bits.iter().filter(|bit| bit.wire().is_some()).count(),
+            None => words * width,
+        };
+        // A lane of which all is known has no wires.
+        let stride = if bits == 0 { 0 } else { stride };
+        Some(Resolved { input: Input { of, place, bits, stride }, folded })
     }
 
-    /// Whether lanes differ in what is known of them, or rows in a memory are read.
-    fn is_no_input(&self, read: &Read) -> bool {
-        if let Some(bits) = self.partly_known(read) {
-            return self.is_side_by_side() && read.count > 1 && !self.is_same_for_all(read, &bits);
+    /// What is read of a value of which something is known, as folding sees it: the same in all lanes.
+    fn folded(&self, read: &Read, value: &Value<W>) -> Option<Vec<Folded<W>>> {
+        let width = self.env.shape(read.of).width as usize;
+        let first = read.at.position(&[]);
+        if read.count as usize * width > MAX_TAPE {
+            return None;
         }
-        let is_around = matches!(self.origin(read.of), Origin::Around);
-        is_around && matches!(self.env.get(read.of), Value::Memory(_))
+        let mut bits = value.lanes(width, first, read.count as usize, read.stride).into_bits();
+        if self.is_side_by_side() && read.count > 1 {
+            let known = |bit: &Folded<W>| match bit {
+                Folded::Known(bit) => Some(*bit),
+                Folded::Wire(_) => None,
+            };
+            let (one, others) = bits.split_at(width);
+            let is_known = one.iter().all(|bit| known(bit).is_some());
+            let is_same =
+                others.iter().map(known).eq(one.iter().map(known).cycle().take(others.len()));
+            if !is_known || !is_same {
+                return None;
+            }
+            bits.truncate(width);
+        }
+        Some(bits)
     }
 
     /// Runs the body once on a recorder.
-    fn tape(&self, module: &Module) -> Option<Tape> {
-        let inputs = self.reads.iter().map(|read| self.bits(read)).sum();
-        if inputs > MAX_TAPE || self.reads.iter().any(|read| self.is_no_input(read)) {
+    fn tape(&self, module: &Module, reads: &[Resolved<W>]) -> Option<Tape> {
+        let inputs = reads.iter().map(|read| read.input.bits).sum();
+        if inputs > MAX_TAPE {
             return None;
         }
         let (mut recorder, inputs) = TapeRecorder::new(inputs);
         let mut inputs = inputs.into_iter();
         let mut env = self.env.round(self.body, self.is_side_by_side());
-        for read in &self.reads {
-            let value = match self.partly_known(read) {
-                Some(bits) => {
-                    let bit = |bit: &Folded<W>| match bit {
-                        Folded::Known(bit) => Some(Folded::Known(*bit)),
-                        Folded::Wire(_) => inputs.next().map(Folded::Wire),
-                    };
-                    Value::of(bits.iter().filter_map(bit).collect())
-                }
-                None => Value::Secret(inputs.by_ref().take(self.bits(read)).collect()),
+        for (read, Resolved { input, folded }) in self.reads.iter().zip(reads) {
+            let bit = |bit: &Folded<W>| match bit {
+                Folded::Known(bit) => Some(Folded::Known(*bit)),
+                Folded::Wire(_) => inputs.next().map(Folded::Wire),
+            };
+            let value = match folded {
+                Some(bits) => Value::of(bits.iter().filter_map(bit).collect()),
+                None => Value::Secret(inputs.by_ref().take(input.bits).collect()),
             };
             env.set(read.id, value);
         }
@@ -416,8 +472,7 @@ impl<W: Clone> Outline<'_, '_, W> {
         }
         let word = |write: &Write| wires(&mut recorder, env.get(write.value).clone()).ok();
         let words = self.writes.iter().map(word).collect::<Option<Vec<_>>>()?;
-        let lanes = if self.is_side_by_side() { self.lanes as usize } else { 1 };
-        Some(recorder.finish(&words, Order::of_lanes(lanes)))
+        Some(recorder.finish(&words, Order::of_lanes(self.played())))
     }
 
     fn record(
@@ -427,15 +482,24 @@ impl<W: Clone> Outline<'_, '_, W> {
         env: &mut Env<'_, TapeWire>,
         statement: &Statement,
     ) -> Option<()> {
+        // What is put is not done with where it is read last.
+        let is_written = |id: &ValueId| self.writes.iter().any(|write| write.value == *id);
+        let mut statement = Cow::Borrowed(statement);
+        if statement.dead.iter().any(is_written) {
+            statement.to_mut().dead.retain(|id| !is_written(id));
+        }
         let values = match &statement.op {
             Op::Const(constant) if self.is_side_by_side() => {
                 let width = constant.shape.width as usize;
                 vec![Value::known((0..width).map(|i| constant.bit(i)))]
             }
-            _ => run_statement(module, recorder, env, statement).ok()?,
+            _ => run_statement(module, recorder, env, &statement).ok()?,
         };
         for (id, value) in statement.results().zip(values) {
             define(recorder, env, id, value).ok()?;
+        }
+        for id in &statement.dead {
+            drop(env.remove(*id));
         }
         Some(())
     }

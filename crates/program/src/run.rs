@@ -1,7 +1,7 @@
 //! Executing a module on a machine, statement by statement.
 //!
 //! Memory follows the values that are alive, never the number of gates: loops run one iteration after
-//! the other, and a value goes after its last use.
+//! the other, and a value goes after its last use. Where an iteration is a tape (`rounds.rs`), its values are the slots of that.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -223,7 +223,7 @@ impl<'b, W: Clone> Env<'b, W> {
         value.unwrap_or_else(|| unreachable!("value {} is alive", id.0))
     }
 
-    fn remove(&mut self, id: ValueId) -> Option<Value<W>> {
+    pub(crate) fn remove(&mut self, id: ValueId) -> Option<Value<W>> {
         self.values[id.index() - self.first].take()
     }
 

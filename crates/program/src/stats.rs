@@ -22,7 +22,7 @@ use crate::liveness::alive_bits;
 use crate::memory::{DynReactive, Held, Step};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
-use crate::rounds::Rounds;
+use crate::rounds::Recorded;
 use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
@@ -711,21 +711,23 @@ impl Machine for Tally {
         };
         let carried: Values<u64> = carried.into_iter().map(|value| level(value, before)).collect();
         let outside = std::mem::take(&mut self.course);
-        // As the machine does that a module is given.
-        let rounds = match self.in_map {
-            false => Rounds::of(module, self, env, &carried, trips, body)?,
-            true => None,
-        };
+        let may_be_tape =
+            !self.in_map && !carried.iter().any(|value| matches!(value, Value::Memory(_)));
+        let without = may_be_tape.then(|| self.stats.clone());
+        env.counters.push(0);
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
-            if let Some(rounds) = rounds {
-                tally.look(rounds.size())?;
-                return rounds.play(tally, &mut env.counters, carried, 1);
-            }
-            env.counters.push(0);
-            let results = run_block(module, tally, env, body, carried);
-            env.counters.pop();
-            results
+            run_block(module, tally, env, body, carried)
         })?;
+        env.counters.pop();
+        // Recorded once it is known to be no more than may be looked at. The machine that a module is given does the same.
+        if let Some(stats) = without
+            && let Some(recorded) = Recorded::of(module, self, env, trips, body)?
+        {
+            (self.stats, self.course) = (stats, Course::default());
+            self.weighted(u64::from(trips), u64::from(trips), |tally| {
+                tally.round(&recorded.rounds, before)
+            })?;
+        }
         self.course = outside.then(self.course.times(u64::from(trips)));
         let rise = self.stats.depth - before;
         self.stats.depth = before.saturating_add(rise.saturating_mul(u64::from(trips)));

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use cenote_circuit::{Order, Tape, TapeRecorder, TapeWire, TooLong};
 
 use crate::fold::{Fold, Folded};
-use crate::op::WordOp;
+use crate::op::{Block, WordOp};
+use crate::rounds::Rounds;
 
 /// What is known of each bit of an operand, in all lanes alike.
 pub(crate) type Pattern = Vec<Folded<()>>;
@@ -68,18 +69,20 @@ enum Known {
     Gadget(Rc<Gadget>),
 }
 
-/// The gadgets of a run.
+/// The gadgets of a run, and the rounds of its loops.
 #[derive(Default)]
 pub(crate) struct Tapes(RefCell<Remembered>);
 
 #[derive(Default)]
 struct Remembered {
     gadgets: HashMap<Key, Known>,
+    /// By where their bodies are, which stay there as long as a module runs; none of those that are no tape.
+    rounds: HashMap<*const Block, Option<Rc<Rounds>>>,
     /// Steps of all of them, and bits of what they are recorded of.
     steps: usize,
 }
 
-/// Steps of the gadgets that a run remembers, 64 MB: more than programs have, and not what a hostile one makes of them.
+/// Steps of all that a run remembers, 64 MB: more than programs have, and not what a hostile one makes of them.
 const REMEMBERED: usize = 1 << 21;
 
 impl Tapes {
@@ -111,14 +114,35 @@ impl Tapes {
     }
 }
 
+impl Tapes {
+    /// What is remembered of the rounds of a loop.
+    pub(crate) fn rounds(&self, body: &Block) -> Option<Option<Rc<Rounds>>> {
+        self.0.borrow().rounds.get(&std::ptr::from_ref(body)).cloned()
+    }
+
+    pub(crate) fn remember_rounds(&self, body: &Block, rounds: Option<&Rc<Rounds>>) {
+        let steps = rounds.map_or(1, |rounds| 1 + rounds.tape().steps().len());
+        let mut tapes = self.0.borrow_mut();
+        if tapes.has_room(steps) {
+            tapes.rounds.insert(body, rounds.cloned());
+        }
+    }
+}
+
 impl Remembered {
-    fn remember(&mut self, key: Key, known: Known, steps: usize) {
-        let steps = steps + key.operands.iter().map(Vec::len).sum::<usize>();
+    /// Takes note of so many steps; forgets what there is if they are too many with it.
+    fn has_room(&mut self, steps: usize) -> bool {
         if self.steps + steps > REMEMBERED {
             *self = Remembered::default();
         }
-        if steps <= REMEMBERED {
-            self.steps += steps;
+        let has_room = steps <= REMEMBERED;
+        self.steps += if has_room { steps } else { 0 };
+        has_room
+    }
+
+    fn remember(&mut self, key: Key, known: Known, steps: usize) {
+        let steps = steps + key.operands.iter().map(Vec::len).sum::<usize>();
+        if self.has_room(steps) {
             self.gadgets.insert(key, known);
         }
     }

@@ -98,6 +98,36 @@ fn operations_on_constants_are_work_as_well() {
     }
     text.push_str("}\n");
     assert_eq!(stats(&text).unwrap_err(), REFUSED);
+    // In a loop as well, whose rounds would be a tape without gates.
+    let text =
+        text.replace("\"\"\n{\n", "\"\"\ninput x: garbler uint b8\n{\n%z = for 8 (%0) { |%p|\n");
+    let text = text.strip_suffix("}\n").unwrap_or_default().to_owned() + "yield %p\n}\n}\n";
+    assert_eq!(stats(&text).unwrap_err(), REFUSED);
+}
+
+/// Values of a round go when they are done with, tape or not; and nothing is copied for each of many puts or reads.
+#[test]
+fn rounds_that_are_long_cost_no_more_than_their_text() {
+    let head =
+        "cenote 1\nprogram work \"\"\ninput x: garbler uint 64xb8\ninput y: evaluator uint b8\n{\n";
+    let mut turned = format!(
+        "{head}%z = for 8 (%1) {{ |%p|\n%c = const b1 0x1\n%d = zext{{width=16777216}} %c\n%e0 = tile{{times=4}} %d\n"
+    );
+    for i in 0..1000 {
+        let _ = writeln!(turned, "%e{} = rotl{{by=1}} %e{i}", i + 1);
+    }
+    turned.push_str("yield %p\n}\n}\n");
+    assert_eq!(stats(&turned).unwrap_err(), REFUSED);
+    let mut puts = format!("{head}%z = for 8 (%0) {{ |%p|\n%q0 = put{{at=0}} %p, %1\n");
+    let mut reads = format!("{head}%z = for 8 (%1) {{ |%p|\n");
+    for i in 0..30_000 {
+        let _ = writeln!(puts, "%q{} = put{{at=1 + 1*i0}} %q{i}, %1", i + 1);
+        let _ =
+            writeln!(reads, "%w{i} = lanes{{at=0 + 1*i0, count=1, stride=1}} %0\n%n{i} = not %1");
+    }
+    puts.push_str("yield %q30000\n}\n}\noutput z: both uint %z\n");
+    reads.push_str("yield %p\n}\n}\noutput z: both uint %z\n");
+    assert_eq!((stats(&puts).unwrap().ands, stats(&reads).unwrap().ands), (0, 0));
 }
 
 #[test]

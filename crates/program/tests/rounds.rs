@@ -11,6 +11,12 @@ const ROUNDS: usize = 20;
 /// What bodies read: vectors of 40 and 31 words, one as wide as bodies work on, a word, bits, and constants.
 const HEAD: &str = r#"cenote 1
 program rounds ""
+circuit turn (b3) -> (b3) {
+and 0 1
+not 3
+xor 2 4
+yield 5 0 4
+}
 input a: garbler bits 40xb3
 input b: evaluator bits 12xb3
 input c: garbler bits b3
@@ -105,6 +111,16 @@ const LOOPS: &[Loop] = &[
         "%3",
         "%w = lanes{at=0 + @, count=12, stride=1} %4\n%k = slice{lo=2, width=1} %w\n%s = xor %p0, %k\n%t = and %s, %3\nyield %t",
     ),
+    tape(
+        "what is put is used up after it",
+        "%4, %2",
+        "%s = add %p1, %5\n%q = put{at=0 + @} %p0, %s\n%m = join %p1, %p1\n%n = put{at=0} %m, %s\n%t = lanes{at=0, count=1, stride=1} %n\n%u = mul %t, %p1\nyield %q, %u",
+    ),
+    tape(
+        "what is put goes through a circuit after it",
+        "%4, %2",
+        "%q = put{at=0 + @} %p0, %p1\n%s = call turn (%p1)\nyield %q, %s",
+    ),
     no_tape(
         "one bit chooses for all lanes",
         "%1",
@@ -164,8 +180,11 @@ impl Loop {
     }
 }
 
-/// The clear, which counts tapes.
-struct Plays(usize);
+/// The clear, which counts tapes, and plays them on arrays or gate by gate.
+struct Plays {
+    tapes: usize,
+    on_arrays: bool,
+}
 
 impl Gates for Plays {
     type Wire = bool;
@@ -194,8 +213,11 @@ impl Gates for Plays {
         operands: &[Operand<'_, bool>],
         out: &mut [Vec<bool>],
     ) -> Result<(), Infallible> {
-        self.0 += 1;
-        Clear.play(tape, lanes, operands, out)
+        self.tapes += 1;
+        if self.on_arrays {
+            return Clear.play(tape, lanes, operands, out);
+        }
+        tape.by_gates(self, [lanes, tape.lanes_together()], operands, out)
     }
 }
 
@@ -213,10 +235,13 @@ fn rounds_as_tapes_give_what_rounds_give() {
         let (long, short) = (one.module(false), one.module(true));
         for seed in 0..8 {
             let inputs = inputs(&long, seed);
-            let mut machine = Plays(0);
-            let Ok(given) = long.stream().unwrap().run(&mut machine, &inputs);
-            assert_eq!(given, short.evaluate(&inputs), "{}", one.what);
-            assert_eq!(machine.0 == ROUNDS, one.is_tape, "{}: {} tapes", one.what, machine.0);
+            for on_arrays in [true, false] {
+                let mut machine = Plays { tapes: 0, on_arrays };
+                let Ok(given) = long.stream().unwrap().run(&mut machine, &inputs);
+                assert_eq!(given, short.evaluate(&inputs), "{}", one.what);
+                let tapes = machine.tapes;
+                assert_eq!(tapes == ROUNDS, one.is_tape, "{}: {tapes} tapes", one.what);
+            }
         }
     }
 }

@@ -26,37 +26,30 @@ impl GateHash {
     /// # Panics
     /// If there are more than [`BATCH`] gates.
     #[inline(always)]
-    pub fn both(&mut self, delta: Block, inputs: &[[Block; 2]]) -> &[[Block; 4]] {
+    pub fn both<'l>(
+        &mut self,
+        delta: Block,
+        inputs: impl ExactSizeIterator<Item = (&'l Block, &'l Block)>,
+    ) -> &[[Block; 4]] {
         let hashes = &mut self.room[..4 * inputs.len()];
-        for (h, &[a, b]) in hashes.as_chunks_mut::<4>().0.iter_mut().zip(inputs) {
+        for (h, (&a, &b)) in hashes.as_chunks_mut::<4>().0.iter_mut().zip(inputs) {
             *h = [a, a ^ delta, b, b ^ delta];
         }
         self.hash.pairs(hashes);
         hashes.as_chunks::<4>().0
     }
 
-    /// As [`GateHash::both`] for gates whose L_{a,0} and L_{b,0} are in arrays of their own.
+    /// H(L_a), H(L_b) of each gate.
     ///
     /// # Panics
     /// If there are more than [`BATCH`] gates.
     #[inline(always)]
-    pub fn both_of_rows(&mut self, delta: Block, a: &[Block], b: &[Block]) -> &[[Block; 4]] {
-        let hashes = &mut self.room[..4 * a.len()];
-        for (h, (&a, &b)) in hashes.as_chunks_mut::<4>().0.iter_mut().zip(a.iter().zip(b)) {
-            *h = [a, a ^ delta, b, b ^ delta];
-        }
-        self.hash.pairs(hashes);
-        hashes.as_chunks::<4>().0
-    }
-
-    /// As [`GateHash::active`] for gates whose labels are in arrays of their own.
-    ///
-    /// # Panics
-    /// If there are more than [`BATCH`] gates.
-    #[inline(always)]
-    pub fn active_of_rows(&mut self, a: &[Block], b: &[Block]) -> &[[Block; 2]] {
-        let hashes = &mut self.room[..2 * a.len()];
-        for (h, (a, b)) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(a.iter().zip(b)) {
+    pub fn active<'l>(
+        &mut self,
+        inputs: impl ExactSizeIterator<Item = (&'l Block, &'l Block)>,
+    ) -> &[[Block; 2]] {
+        let hashes = &mut self.room[..2 * inputs.len()];
+        for (h, (a, b)) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(inputs) {
             // One by one: a pair would go through memory in halves, for which a load of the whole has to wait.
             h[0] = *a;
             h[1] = *b;
@@ -79,20 +72,6 @@ impl GateHash {
         let mut hashes = labels;
         self.hash.few::<1, 2>(&mut hashes);
         hashes
-    }
-
-    /// H(L_a), H(L_b) of each gate.
-    ///
-    /// # Panics
-    /// If there are more than [`BATCH`] gates.
-    #[inline(always)]
-    pub fn active(&mut self, inputs: impl ExactSizeIterator<Item = [Block; 2]>) -> &[[Block; 2]] {
-        let hashes = &mut self.room[..2 * inputs.len()];
-        for (h, labels) in hashes.as_chunks_mut::<2>().0.iter_mut().zip(inputs) {
-            *h = labels;
-        }
-        self.hash.singles(hashes);
-        hashes.as_chunks::<2>().0
     }
 }
 

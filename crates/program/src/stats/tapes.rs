@@ -3,8 +3,22 @@
 use cenote_circuit::{Deck, Gates, Op, Operand, Step, Tape};
 
 use super::{SINGLE, StatsError, Tally, add};
+use crate::rounds::Rounds;
+use crate::run::Machine;
 
 impl Tally {
+    /// Counts a round of a loop as one lane of its tape, which is weighed by all of them: what it reads is as deep as anything before.
+    pub(super) fn round(&mut self, rounds: &Rounds, before: u64) -> Result<(), StatsError> {
+        let (tape, lanes) = (rounds.tape(), rounds.lanes());
+        self.step((tape.inputs() + tape.outputs()).saturating_mul(lanes))?;
+        let inputs = vec![before; tape.inputs()];
+        let mut out = vec![Vec::new(); tape.words().len()];
+        let operands = [Operand::same(&inputs)];
+        self.weighted(lanes as u64, 1, |tally| {
+            tally.play_lanes(tape, (1, lanes > 1), &operands, &mut out)
+        })
+    }
+
     /// Counts a tape on so many lanes, with the batches of the program, not those that fit a cache.
     pub(super) fn play_tape(
         &mut self,
@@ -13,11 +27,22 @@ impl Tally {
         operands: &[Operand<'_, u64>],
         out: &mut [Vec<u64>],
     ) -> Result<(), StatsError> {
+        self.play_lanes(tape, (lanes, lanes > 1), operands, out)
+    }
+
+    /// The same, where these lanes may stand for many.
+    fn play_lanes(
+        &mut self,
+        tape: &Tape,
+        (lanes, are_many): (usize, bool),
+        operands: &[Operand<'_, u64>],
+        out: &mut [Vec<u64>],
+    ) -> Result<(), StatsError> {
         let mut deck = Deck::default();
         deck.load(tape, operands, 0, lanes);
         for (linear, ands) in tape.runs() {
             for step in linear {
-                self.played(step, lanes)?;
+                self.played(step, lanes, are_many)?;
                 match step.reads() {
                     0 => deck.row_mut(step.out).fill(0),
                     1 => deck.zip(&Step { b: step.a, ..*step }, |a, _| a),
@@ -29,24 +54,29 @@ impl Tally {
                 let deepest = deck.row(step.out).iter().max();
                 self.stats.depth = self.stats.depth.max(deepest.copied().unwrap_or(0));
             }
-            self.played_ands(ands, lanes)?;
+            self.played_ands(ands, lanes, are_many)?;
         }
         deck.store(tape, out);
         Ok(())
     }
 
     /// Takes note of a linear step of a tape on so many lanes.
-    fn played(&mut self, step: &Step, lanes: usize) -> Result<(), StatsError> {
-        match (step.op, lanes) {
-            (Op::Zero | Op::One, _) => self.look(1),
-            (Op::Not, lanes) => (0..lanes).try_for_each(|_| self.not(&0).map(drop)),
-            (_, 1) => self.xor(&0, &0).map(drop),
-            (_, lanes) => self.call().and_then(|()| self.linear(lanes)),
+    fn played(&mut self, step: &Step, lanes: usize, are_many: bool) -> Result<(), StatsError> {
+        match step.op {
+            Op::Zero | Op::One => self.look(1),
+            Op::Not => (0..lanes).try_for_each(|_| self.not(&0).map(drop)),
+            _ if are_many => self.call().and_then(|()| self.linear(lanes)),
+            _ => self.xor(&0, &0).map(drop),
         }
     }
 
     /// Takes note of a batch of ANDs of a tape on so many lanes.
-    fn played_ands(&mut self, ands: &[Step], lanes: usize) -> Result<(), StatsError> {
+    fn played_ands(
+        &mut self,
+        ands: &[Step],
+        lanes: usize,
+        are_many: bool,
+    ) -> Result<(), StatsError> {
         let mut all = 0;
         for step in ands {
             if step.op == Op::Group {
@@ -58,7 +88,7 @@ impl Tally {
         }
         match all {
             0 => return Ok(()),
-            1 => self.look(SINGLE)?,
+            1 if !are_many => self.look(SINGLE)?,
             _ => self.call()?,
         }
         self.count_ands(all)?;

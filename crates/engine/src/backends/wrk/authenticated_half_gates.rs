@@ -84,7 +84,7 @@ pub fn garble(
 ) {
     let n = gates.len();
     assert!(inputs.len() == n && tables.len() == 2 * n && out.len() == n);
-    let hashes = hash.both(delta, inputs);
+    let hashes = hash.both(delta, inputs.iter().map(|[a, b]| (a, b)));
     let tables = tables.as_chunks_mut::<2>().0;
     for ((((gate, [a, _]), h), table), out) in
         gates.iter().zip(inputs).zip(hashes).zip(tables).zip(out)
@@ -110,7 +110,7 @@ pub fn evaluate(
 ) {
     let n = gates.len();
     assert!(inputs.len() == n && tables.len() == 2 * n && out.len() == n);
-    let hashes = hash.active(inputs.iter().map(|[a, b]| [a.label, b.label]));
+    let hashes = hash.active(inputs.iter().map(|[a, b]| (&a.label, &b.label)));
     let tables = tables.as_chunks::<2>().0;
     for (i, ((((gate, [a, b]), h), table), out)) in
         gates.iter().zip(inputs).zip(hashes).zip(tables).zip(out).enumerate()

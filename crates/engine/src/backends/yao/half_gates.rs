@@ -25,7 +25,7 @@ pub fn garble(
     out: &mut [Block],
 ) {
     assert!(b.len() == a.len() && tables.len() == a.len() && out.len() == a.len());
-    let hashes = hash.both_of_rows(delta, a, b);
+    let hashes = hash.both(delta, a.iter().zip(b));
     for ((((&a, &b), h), table), out) in a.iter().zip(b).zip(hashes).zip(tables).zip(out) {
         (*table, *out) = garble_hashed(delta, [a, b], h);
     }
@@ -62,7 +62,7 @@ pub fn evaluate(
     out: &mut [Block],
 ) {
     assert!(b.len() == a.len() && tables.len() == a.len() && out.len() == a.len());
-    let hashes = hash.active_of_rows(a, b);
+    let hashes = hash.active(a.iter().zip(b));
     for ((((&a, &b), h), &table), out) in a.iter().zip(b).zip(hashes).zip(tables).zip(out) {
         *out = evaluate_hashed([a, b], table, h);
     }
