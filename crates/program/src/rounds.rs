@@ -15,6 +15,7 @@ use crate::module::{Code, Module};
 use crate::op::{Affine, Block, Op, Statement, ValueId, WordOp};
 use crate::run::{Env, Machine, all_wires, define, run_statement, wires};
 use crate::run_value::{Value, Values};
+use crate::tapes::{Input, Place, Rounds, Source};
 
 /// Words that a round reads, at most.
 const MOST_READS: usize = 32;
@@ -228,41 +229,6 @@ fn is_lane_wise(op: WordOp) -> bool {
         || matches!(op, Shl | Shr | Sar | Rotl)
 }
 
-/// The rounds of a loop as a tape.
-pub(crate) struct Rounds {
-    tape: Tape,
-    lanes: usize,
-    reads: Vec<Input>,
-    /// The words that it writes: into which value, and where.
-    writes: Vec<(usize, Option<Place>)>,
-}
-
-/// Words that it reads: of which value, where, how many wires of each lane, and how far apart those of two lanes are.
-struct Input {
-    of: Source,
-    place: Place,
-    bits: usize,
-    stride: usize,
-}
-
-#[derive(Clone, Copy)]
-enum Source {
-    Carried(usize),
-    /// A value of the blocks around, wires alone.
-    Around(ValueId),
-    /// What is in its place where something of that is known.
-    Known(usize),
-}
-
-/// The first bit of words of so many bits.
-struct Place(Affine, usize);
-
-impl Place {
-    fn bit(&self, counters: &[u32]) -> usize {
-        self.0.position(counters) * self.1
-    }
-}
-
 /// The rounds of a loop, and the wires of what they read of values of which something is known.
 pub(crate) struct Recorded<W> {
     pub(crate) rounds: Rc<Rounds>,
@@ -285,7 +251,7 @@ impl<W: Clone> Recorded<W> {
         let remembered = tapes.as_ref().and_then(|tapes| tapes.rounds(body));
         match remembered {
             Some(None) => return Ok(None),
-            Some(Some(rounds)) if rounds.reads_wires_alone(env) => {
+            Some(Some(rounds)) if reads_wires_alone(&rounds, env) => {
                 return Ok(Some(Recorded { rounds, known: Vec::new() }));
             }
             _ => {}
@@ -362,23 +328,13 @@ impl<W: Clone> Recorded<W> {
     }
 }
 
-impl Rounds {
-    /// Whether all that it reads of values around is wires, and was when it was recorded.
-    fn reads_wires_alone<W: Clone>(&self, env: &Env<'_, W>) -> bool {
-        self.reads.iter().all(|read| match read.of {
-            Source::Carried(_) => true,
-            Source::Around(id) => env.get(id).secret().is_some(),
-            Source::Known(_) => false,
-        })
-    }
-
-    pub(crate) fn tape(&self) -> &Tape {
-        &self.tape
-    }
-
-    pub(crate) fn lanes(&self) -> usize {
-        self.lanes
-    }
+/// Whether all that rounds read of values around is wires, as it was when they were recorded.
+fn reads_wires_alone<W: Clone>(rounds: &Rounds, env: &Env<'_, W>) -> bool {
+    rounds.reads.iter().all(|read| match read.of {
+        Source::Carried(_) => true,
+        Source::Around(id) => env.get(id).secret().is_some(),
+        Source::Known(_) => false,
+    })
 }
 
 /// Where what a round reads is from, and its bits in the tape where something of them is known.

@@ -1,4 +1,4 @@
-//! Tapes of word operations, each recorded once in a run.
+//! Tapes of word operations and of rounds of loops, each recorded once in a run.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,8 +7,7 @@ use std::rc::Rc;
 use cenote_circuit::{Order, Tape, TapeRecorder, TapeWire, TooLong};
 
 use crate::fold::{Fold, Folded};
-use crate::op::{Block, WordOp};
-use crate::rounds::Rounds;
+use crate::op::{Affine, Block, ValueId, WordOp};
 
 /// What is known of each bit of an operand, in all lanes alike.
 pub(crate) type Pattern = Vec<Folded<()>>;
@@ -49,6 +48,43 @@ impl Gadget {
         };
         let results = results.iter().map(|bits| bits.iter().map(pattern).collect()).collect();
         Ok(Gadget { tape: recorder.finish(&outputs, order), results })
+    }
+}
+
+/// The rounds of a loop as a tape.
+pub(crate) struct Rounds {
+    pub(crate) tape: Tape,
+    pub(crate) lanes: usize,
+    pub(crate) reads: Vec<Input>,
+    /// The words that it writes: into which value, and where.
+    pub(crate) writes: Vec<(usize, Option<Place>)>,
+}
+
+/// Words that it reads: of which value, where, how many wires of each lane, and how far apart those of two lanes are.
+pub(crate) struct Input {
+    pub(crate) of: Source,
+    pub(crate) place: Place,
+    pub(crate) bits: usize,
+    pub(crate) stride: usize,
+}
+
+/// Where a round reads.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    /// A value that goes on from round to round.
+    Carried(usize),
+    /// A value of the blocks around, wires alone.
+    Around(ValueId),
+    /// What is in its place where something of that is known.
+    Known(usize),
+}
+
+/// The first bit of words of so many bits.
+pub(crate) struct Place(pub(crate) Affine, pub(crate) usize);
+
+impl Place {
+    pub(crate) fn bit(&self, counters: &[u32]) -> usize {
+        self.0.position(counters) * self.1
     }
 }
 
@@ -121,7 +157,7 @@ impl Tapes {
     }
 
     pub(crate) fn remember_rounds(&self, body: &Block, rounds: Option<&Rc<Rounds>>) {
-        let steps = rounds.map_or(1, |rounds| 1 + rounds.tape().steps().len());
+        let steps = rounds.map_or(1, |rounds| 1 + rounds.tape.steps().len());
         let mut tapes = self.0.borrow_mut();
         if tapes.has_room(steps) {
             tapes.rounds.insert(body, rounds.cloned());

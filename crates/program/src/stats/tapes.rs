@@ -3,13 +3,13 @@
 use cenote_circuit::{Deck, Gates, Op, Operand, Step, Tape};
 
 use super::{SINGLE, StatsError, Tally, add};
-use crate::rounds::Rounds;
 use crate::run::Machine;
+use crate::tapes::Rounds;
 
 impl Tally {
     /// Counts a round of a loop as one lane of its tape, which is weighed by all of them: what it reads is as deep as anything before.
     pub(super) fn round(&mut self, rounds: &Rounds, before: u64) -> Result<(), StatsError> {
-        let (tape, lanes) = (rounds.tape(), rounds.lanes());
+        let (tape, lanes) = (&rounds.tape, rounds.lanes);
         self.step((tape.inputs() + tape.outputs()).saturating_mul(lanes))?;
         let inputs = vec![before; tape.inputs()];
         let mut out = vec![Vec::new(); tape.words().len()];
