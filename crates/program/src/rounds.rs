@@ -25,6 +25,8 @@ const MOST_PUTS: usize = 32;
 const FEWEST_ROUNDS: u32 = 8;
 /// Lanes from which on they are played side by side.
 const SIDE_BY_SIDE: u32 = 8;
+/// Bits of a lane up to which gates one by one take no longer than statements that do all bits at once.
+const NARROW: usize = 128;
 
 /// Where a value of a round is from.
 enum Origin<'a> {
@@ -85,8 +87,8 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
         for (carried, id) in body.results.iter().enumerate() {
             outline.result(carried, *id)?;
         }
-        let fits =
-            if outline.is_side_by_side() { outline.fits_lanes() } else { outline.fits_one() };
+        let fits = outline.is_narrow()
+            && if outline.is_side_by_side() { outline.fits_lanes() } else { outline.fits_one() };
         fits.then_some(outline)
     }
 
@@ -189,11 +191,19 @@ impl<'b, 'e, W: Clone> Outline<'b, 'e, W> {
         if self.is_side_by_side() { self.lanes as usize } else { 1 }
     }
 
-    /// Whether no vector is so long that its lanes had better be played side by side, and what is read is in one piece.
+    /// Whether no value is so wide that its bits had better be worked on side by side.
+    fn is_narrow(&self) -> bool {
+        let lanes = |lanes: u32| if self.is_side_by_side() { 1 } else { lanes as usize };
+        let is_narrow =
+            |id: ValueId, count: u32| lanes(count) * self.env.shape(id).width as usize <= NARROW;
+        let made = |id: ValueId| is_narrow(id, self.env.shape(id).lanes);
+        self.does.iter().all(|statement| statement.results().all(made))
+            && self.reads.iter().all(|read| is_narrow(read.of, read.count))
+    }
+
+    /// Whether what is read is in one piece.
     fn fits_one(&self) -> bool {
-        self.reads
-            .iter()
-            .all(|read| read.count < SIDE_BY_SIDE && (read.stride == 1 || read.count == 1))
+        self.reads.iter().all(|read| read.stride == 1 || read.count == 1)
     }
 
     /// Whether each lane of what is made and written comes from the same lane of what is read, or from what is the same for all.

@@ -80,17 +80,19 @@ impl Probe {
     }
 }
 
-/// A loop around an operation on `bits` bits, in words of at most 4,096.
+/// A loop around an operation on `bits` bits, in words of at most 4,096; in loops of so few rounds that they are no tapes, which would take less.
 fn repeated(trips: u32, bits: u32, body: &str) -> String {
     let width = bits.min(4096);
     let lanes = bits / width;
+    let (outer, inner) = if trips > 1 { (trips.div_ceil(7), 7) } else { (1, 1) };
     format!(
         "cenote 1\nprogram probe \"measures this machine\"\n\
          input a: garbler bits b1\ninput b: evaluator bits b1\n{{\n\
          %x = tile{{times={bits}}} %0\n%y = tile{{times={bits}}} %1\n\
          %p = reshape{{lanes={lanes}, width={width}}} %x\n\
          %q = reshape{{lanes={lanes}, width={width}}} %y\n\
-         %r = for {trips} (%p) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\n\
+         %r = for {outer} (%p) {{ |%o|\n\
+         %i = for {inner} (%o) {{ |%3| %4 = concat %q %5 = {body} yield %5 }}\nyield %i }}\n\
          %l = lanes{{at=0, count=1, stride=1}} %r\n\
          %c = slice{{lo=0, width=1}} %l\n}}\noutput c: both bits %c\n"
     )
