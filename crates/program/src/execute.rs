@@ -124,8 +124,7 @@ impl<W: Clone, E> Machine for Base<'_, '_, W, E> {
         trips: u32,
         body: &Block,
     ) -> Result<Values<W>, E> {
-        let is_memory = |value: &Value<W>| matches!(value, Value::Memory(_));
-        let recorded = match carried.iter().any(is_memory) {
+        let recorded = match carried.iter().any(Value::is_memory) {
             false => Recorded::of(module, self, env, trips, body)?,
             true => None,
         };

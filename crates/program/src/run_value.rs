@@ -43,6 +43,10 @@ impl<W: Clone> Value<W> {
         Value::Mixed(bits.into_iter().map(Folded::Known).collect())
     }
 
+    pub(crate) fn is_memory(&self) -> bool {
+        matches!(self, Value::Memory(_))
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
             Value::Secret(wires) => wires.len(),

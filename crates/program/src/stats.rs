@@ -23,7 +23,7 @@ use crate::memory::{DynReactive, Held, Step};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
 use crate::rounds::Recorded;
-use crate::run::{Env, Machine, call, map_group, opaque, run_block, wires};
+use crate::run::{Env, Machine, all_wires, call, map_group, opaque, run_block, wires};
 use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 pub use accesses::Accesses;
@@ -711,8 +711,7 @@ impl Machine for Tally {
         };
         let carried: Values<u64> = carried.into_iter().map(|value| level(value, before)).collect();
         let outside = std::mem::take(&mut self.course);
-        let may_be_tape =
-            !self.in_map && !carried.iter().any(|value| matches!(value, Value::Memory(_)));
+        let may_be_tape = !self.in_map && !carried.iter().any(Value::is_memory);
         let without = may_be_tape.then(|| self.stats.clone());
         env.counters.push(0);
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
@@ -764,7 +763,7 @@ impl Machine for Tally {
         let outside = std::mem::replace(&mut self.in_map, true);
         let results = self.weighted(u64::from(trips), u64::from(groups), |tally| {
             let values = run_block(module, tally, &mut inner, body, args)?;
-            values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
+            all_wires(tally, values)
         })?;
         self.in_map = outside;
         let whole = |value: Vec<u64>| Value::Secret(value).repeated(trips as usize);
