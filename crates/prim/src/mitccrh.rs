@@ -18,7 +18,7 @@ use crate::{Block, Secret};
 pub struct Mitccrh {
     start: Secret<Block>,
     next: u64,
-    vector: Option<(Cpu, KeyQueue)>,
+    queue: Option<KeyQueue>,
 }
 
 impl Mitccrh {
@@ -29,8 +29,8 @@ impl Mitccrh {
 
     /// A run on `cpu`.
     fn on(cpu: Option<Cpu>, start: Block) -> Mitccrh {
-        let vector = cpu.map(|cpu| (cpu, KeyQueue::new(start)));
-        Mitccrh { start: Secret::new(start), next: 0, vector }
+        let queue = cpu.map(|cpu| KeyQueue::new(cpu, start));
+        Mitccrh { start: Secret::new(start), next: 0, queue }
     }
 
     /// Key indices used so far.
@@ -52,16 +52,16 @@ impl Mitccrh {
     /// [`Mitccrh::singles`] of two blocks or [`Mitccrh::pairs`] of four, which wait for the hashes before them.
     #[inline(always)]
     pub fn few<const PER_KEY: usize, const N: usize>(&mut self, blocks: &mut [Block; N]) {
-        let Some((cpu, queue)) = &mut self.vector else { return self.run::<PER_KEY>(blocks) };
+        let Some(queue) = &mut self.queue else { return self.run::<PER_KEY>(blocks) };
         self.next += (N / PER_KEY) as u64;
-        queue.hash_few::<PER_KEY, N>(*cpu, blocks);
+        queue.hash_few::<PER_KEY, N>(blocks);
     }
 
     fn run<const PER_KEY: usize>(&mut self, blocks: &mut [Block]) {
         let first = self.next;
         self.next += blocks.len().div_ceil(PER_KEY) as u64;
-        match &mut self.vector {
-            Some((cpu, queue)) => queue.hash::<PER_KEY>(*cpu, blocks),
+        match &mut self.queue {
+            Some(queue) => queue.hash::<PER_KEY>(blocks),
             None => {
                 for (index, group) in (first..).zip(blocks.chunks_mut(PER_KEY)) {
                     let key = *self.start ^ Block::new(index.into());

@@ -161,6 +161,8 @@ pub(crate) trait Vector: Lanes {
     /// From four blocks of each lane, register after register, to those of the first lane, those of
     /// the second, ..
     fn lanes_to_rows(blocks: [Self; 4]) -> [Self; 4];
+    /// Transposes every lane of four registers as a 4 x 4 matrix of 32-bit words.
+    fn transpose_words(rows: [Self; 4]) -> [Self; 4];
     /// Adds `count` to the low half of every lane; nothing carries into the high halves.
     fn add_low(self, count: u64) -> Self;
     /// Adds `first` to the low half of the first lane, `first + 1` to that of the second, ..;

@@ -2,114 +2,169 @@
 
 use zeroize::Zeroize;
 
-use super::aes::{self, RCON, ROUND_KEYS};
+use super::aes::{RCON, ROUND_KEYS};
 use super::{Cpu, Kernel, Vector};
 use crate::Block;
 
-/// Keys expanded at a time for large calls.
-const AHEAD: usize = 32;
+/// Keys in each lane of a register: of each, a 32-bit word.
+const SLICED: usize = 4;
 
-/// Keys expanded at a time for calls of few blocks: little enough to overlap with the call before.
-const AHEAD_FEW: usize = 8;
+/// Sets of registers that are expanded side by side: each waits for the S-box most of the time.
+const SETS: usize = 2;
 
-/// Blocks that are hashed with the least latency, not the highest rate.
+/// Registers of round keys of a unit.
+const WIDE: usize = SETS * SLICED;
+
+/// The most keys of a unit: of four lanes.
+const MOST: usize = 4 * WIDE;
+
+/// The most blocks that are hashed with the least latency, not at the highest rate.
 const FEW: usize = 4;
 
-/// Registers of keys expanded, and of blocks hashed, side by side: they hide latencies.
-const KEYS_WIDE: usize = 8;
-const WIDE: usize = 4;
-
-/// The keys `start xor k` for k = 0, 1, .., expanded a batch ahead of their use.
+/// The keys `start xor k` for k = 0, 1, .., expanded a unit ahead of their use: [`WIDE`] for each lane of a register.
 ///
-/// Small calls that depend on each other then cost the latency of the cipher alone.
+/// Hashes take up the units for AES, expansion those that shuffle: a unit that is used as a whole is replaced by the next one on the way. Small calls
+/// that depend on each other cost the latency of the cipher alone.
 pub(crate) struct KeyQueue {
+    cpu: Cpu,
     start: Block,
-    /// Index of the key after the batch.
+    /// Index of the key after the unit.
     next: u64,
-    /// Keys at the start of the batch that are used up, or were never made.
+    /// Keys at the start of the unit that are used up, or were never made.
     used: usize,
-    batch: Box<Batch>,
+    /// Keys of a unit.
+    unit: usize,
+    keys: Box<RoundKeys>,
 }
 
-/// Round key r of key k at `[r][k]`.
+/// Round key r of key k of the unit at `[r][k]`.
 #[repr(align(64))]
-struct Batch([[Block; AHEAD]; ROUND_KEYS]);
+struct RoundKeys([[Block; MOST]; ROUND_KEYS]);
 
 impl KeyQueue {
     /// The queue whose first key is `start`.
-    pub(crate) fn new(start: Block) -> KeyQueue {
-        let batch = Box::new(Batch([[Block::ZERO; AHEAD]; ROUND_KEYS]));
-        KeyQueue { start, next: 0, used: AHEAD, batch }
+    pub(crate) fn new(cpu: Cpu, start: Block) -> KeyQueue {
+        let keys = Box::new(RoundKeys([[Block::ZERO; MOST]; ROUND_KEYS]));
+        let unit = cpu.run(UnitLen);
+        KeyQueue { cpu, start, next: 0, used: unit, unit, keys }
     }
 
     /// Replaces every block x by pi(sigma(x)) xor sigma(x) with pi under the next key for every
     /// `PER_KEY` (1 or 2) blocks.
-    pub(crate) fn hash<const PER_KEY: usize>(&mut self, cpu: Cpu, blocks: &mut [Block]) {
-        let mut blocks = blocks;
-        while !blocks.is_empty() {
-            if self.used == AHEAD {
-                let keys = if blocks.len() <= FEW { AHEAD_FEW } else { AHEAD };
-                cpu.run(Refill { queue: self, keys });
-            }
-            let keys = blocks.len().div_ceil(PER_KEY).min(AHEAD - self.used);
-            let (now, later) = blocks.split_at_mut(blocks.len().min(keys * PER_KEY));
-            self.hash_ready::<PER_KEY>(cpu, now);
-            self.used += keys;
-            blocks = later;
-        }
+    pub(crate) fn hash<const PER_KEY: usize>(&mut self, blocks: &mut [Block]) {
+        self.cpu.run(Hash::<PER_KEY> { queue: self, blocks });
     }
 
     /// [`KeyQueue::hash`] of as few blocks as one or two gates have, which depend on those before: as straight as can be.
     #[inline(always)]
     pub(crate) fn hash_few<const PER_KEY: usize, const N: usize>(
         &mut self,
-        cpu: Cpu,
         blocks: &mut [Block; N],
     ) {
         const { assert!(N <= FEW && N.is_multiple_of(PER_KEY)) };
-        if self.used == AHEAD {
-            cpu.run(Refill { queue: self, keys: AHEAD_FEW });
+        if self.used == self.unit {
+            self.cpu.run(Refill { queue: self });
         }
         let at = self.used;
-        if AHEAD - at < N / PER_KEY {
-            return self.hash::<PER_KEY>(cpu, blocks);
+        if self.unit - at < N / PER_KEY {
+            return self.hash::<PER_KEY>(blocks);
         }
         self.used += N / PER_KEY;
-        cpu.narrow().run(HashFew::<PER_KEY, N> { batch: &self.batch, at, blocks });
-    }
-
-    /// Hashes under keys of the batch, for which `blocks` are not too many.
-    fn hash_ready<const PER_KEY: usize>(&self, cpu: Cpu, blocks: &mut [Block]) {
-        let (batch, at) = (&*self.batch, self.used);
-        let mut done = 0;
-        if blocks.len() > FEW {
-            done = cpu.run(Hash::<PER_KEY> { batch, at, blocks });
-        }
-        let (fours, rest) = blocks[done..].as_chunks_mut::<FEW>();
-        let at = at + done / PER_KEY;
-        for (i, blocks) in fours.iter_mut().enumerate() {
-            let at = at + i * FEW / PER_KEY;
-            cpu.narrow().run(HashFew::<PER_KEY, FEW> { batch, at, blocks });
-        }
-        for (i, block) in rest.iter_mut().enumerate() {
-            let at = at + (fours.len() * FEW + i) / PER_KEY;
-            let blocks = std::array::from_mut(block);
-            cpu.narrow().run(HashFew::<PER_KEY, 1> { batch, at, blocks });
-        }
+        self.cpu.narrow().run(HashFew::<PER_KEY, N> { keys: &self.keys, at, blocks });
     }
 }
 
 impl Drop for KeyQueue {
     fn drop(&mut self) {
         self.start.zeroize();
-        self.batch.0.as_flattened_mut().zeroize();
+        self.keys.0.as_flattened_mut().zeroize();
     }
 }
 
-/// Expands the next `keys` keys, [`AHEAD`] or [`AHEAD_FEW`].
+struct UnitLen;
+
+impl Kernel for UnitLen {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<V: Vector>(self, _: V::Cpu) -> usize {
+        WIDE * V::LANES
+    }
+}
+
+/// Keys of a unit in the middle of their expansion: word w of key `i * V::LANES + j` of a set is word i of lane j of its register w.
+struct Expansion<V>([[V; 4]; SETS]);
+
+impl<V: Vector> Expansion<V> {
+    /// The next keys of a queue.
+    #[inline(always)]
+    fn of_next(cpu: V::Cpu, queue: &mut KeyQueue) -> Self {
+        // Units begin at multiples of their length, so that nothing carries.
+        let first = (queue.start ^ Block::new(queue.next.into())).to_u128();
+        queue.next += (WIDE * V::LANES) as u64;
+        let mut words = [V::load(cpu, &[]); 4];
+        for (w, word) in words.iter_mut().enumerate() {
+            *word = in_all_words(cpu, (first >> (32 * w)) as u32);
+        }
+        let mut sets = [words; SETS];
+        for (set, words) in sets.iter_mut().enumerate() {
+            let mut offsets = [Block::ZERO; 4];
+            for (j, offset) in offsets[..V::LANES].iter_mut().enumerate() {
+                let of_word = |i| (((set * SLICED + i) * V::LANES + j) as u128) << (32 * i);
+                *offset = Block::new(of_word(0) | of_word(1) | of_word(2) | of_word(3));
+            }
+            words[0] = words[0].xor(V::load(cpu, &offsets[..V::LANES]));
+        }
+        Expansion(sets)
+    }
+
+    /// Goes on to the next round (FIPS 197, section 5.2).
+    #[inline(always)]
+    fn advance(&mut self, cpu: V::Cpu, rcon: u8) {
+        let (places, rcon) =
+            (V::splat(cpu, Block::from_bytes(ROTATED)), in_all_words::<V>(cpu, rcon.into()));
+        for set in &mut self.0 {
+            let [a, b, c, d] = *set;
+            // What does not wait for the S-box first.
+            let (ab, cd) = (a.xor(b), c.xor(d));
+            let (abc, abcd) = (ab.xor(c), ab.xor(cd));
+            let word = d.shuffle_bytes(places).aes_last(rcon);
+            *set = [a.xor(word), ab.xor(word), abc.xor(word), abcd.xor(word)];
+        }
+    }
+
+    #[inline(always)]
+    fn store(&self, row: &mut [Block; MOST]) {
+        for (set, words) in self.0.iter().enumerate() {
+            let keys = V::transpose_words(*words);
+            for (i, key) in keys.iter().enumerate() {
+                let at = (set * SLICED + i) * V::LANES;
+                key.store(&mut row[at..at + V::LANES]);
+            }
+        }
+    }
+}
+
+/// Where the bytes of a rotated word are taken from, so that the last round of AES, which shifts rows, puts them through the S-box in place.
+const ROTATED: [u8; 16] = {
+    let mut places = [0; 16];
+    let mut i = 0;
+    while i < 16 {
+        let (row, column) = (i % 4, i / 4);
+        places[i] = ((row + 1) % 4 + 4 * ((column + 4 - row) % 4)) as u8;
+        i += 1;
+    }
+    places
+};
+
+#[inline(always)]
+fn in_all_words<V: Vector>(cpu: V::Cpu, word: u32) -> V {
+    V::splat(cpu, Block::new(u128::from(word) * 0x00000001_00000001_00000001_00000001))
+}
+
+/// Expands the next unit.
 struct Refill<'a> {
     queue: &'a mut KeyQueue,
-    keys: usize,
 }
 
 impl Kernel for Refill<'_> {
@@ -117,70 +172,143 @@ impl Kernel for Refill<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        let queue = self.queue;
-        queue.used = AHEAD - self.keys;
-        if self.keys < KEYS_WIDE * V::LANES {
-            expand::<V, 2>(cpu, queue, queue.used);
-        } else {
-            for first in (queue.used..AHEAD).step_by(KEYS_WIDE * V::LANES) {
-                expand::<V, KEYS_WIDE>(cpu, queue, first);
-            }
+        refill::<V>(cpu, self.queue);
+    }
+}
+
+#[inline(always)]
+fn refill<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue) {
+    let mut next = Expansion::<V>::of_next(cpu, queue);
+    for (round, row) in queue.keys.0.iter_mut().enumerate() {
+        if round > 0 {
+            next.advance(cpu, RCON[round - 1]);
         }
+        next.store(row);
     }
+    queue.used = 0;
 }
 
-/// Makes the next `N * V::LANES` keys the ones from place `first` on.
-#[inline(always)]
-fn expand<V: Vector, const N: usize>(cpu: V::Cpu, queue: &mut KeyQueue, first: usize) {
-    let start = V::splat(cpu, queue.start);
-    let mut keys: [V; N] = aes::count(cpu, queue.next.into());
-    for key in &mut keys {
-        *key = key.xor(start);
-    }
-    store_keys(&keys, &mut queue.batch.0[0][first..]);
-    for (round, rcon) in RCON.into_iter().enumerate() {
-        aes::next_round_keys(cpu, &mut keys, rcon);
-        store_keys(&keys, &mut queue.batch.0[round + 1][first..]);
-    }
-    queue.next += (N * V::LANES) as u64;
-}
-
-#[inline(always)]
-fn store_keys<V: Vector, const N: usize>(keys: &[V; N], row: &mut [Block]) {
-    let row = &mut row[..N * V::LANES];
-    for (i, key) in keys.iter().enumerate() {
-        key.store(&mut row[i * V::LANES..(i + 1) * V::LANES]);
-    }
-}
-
-/// Hashes as many blocks as fill registers, and returns their number.
 struct Hash<'a, const PER_KEY: usize> {
-    batch: &'a Batch,
-    at: usize,
+    queue: &'a mut KeyQueue,
     blocks: &'a mut [Block],
 }
 
 impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
-    type Output = usize;
+    type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector>(self, cpu: V::Cpu) -> usize {
-        let mut done = 0;
-        for chunk in self.blocks.chunks_exact_mut(WIDE * V::LANES) {
-            let at = self.at + done / PER_KEY;
-            match PER_KEY {
-                1 => full::<V, 1, WIDE>(cpu, self.batch, at, chunk),
-                _ => full::<V, 2, { WIDE / 2 }>(cpu, self.batch, at, chunk),
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let Hash { queue, mut blocks } = self;
+        let unit = WIDE * V::LANES;
+        while !blocks.is_empty() {
+            if queue.used == unit {
+                refill::<V>(cpu, queue);
             }
-            done += WIDE * V::LANES;
+            if queue.used == 0 && blocks.len() >= unit * PER_KEY {
+                let (now, later) = blocks.split_at_mut(unit * PER_KEY);
+                whole::<V, PER_KEY>(cpu, queue, now);
+                blocks = later;
+                continue;
+            }
+            let left = blocks.len().div_ceil(PER_KEY).min(unit - queue.used);
+            let registers = left.div_ceil(V::LANES).min(SLICED);
+            let keys = left.min(registers * V::LANES);
+            let (now, later) = blocks.split_at_mut(blocks.len().min(keys * PER_KEY));
+            match registers {
+                1 => part::<V, PER_KEY, 1>(cpu, queue, now),
+                2 => part::<V, PER_KEY, 2>(cpu, queue, now),
+                _ => part::<V, PER_KEY, SLICED>(cpu, queue, now),
+            }
+            queue.used += keys;
+            blocks = later;
         }
-        done
+    }
+}
+
+/// Hashes as many blocks as a unit has keys for, and puts the next unit in its place.
+#[inline(always)]
+fn whole<V: Vector, const PER_KEY: usize>(cpu: V::Cpu, queue: &mut KeyQueue, blocks: &mut [Block]) {
+    let mut next = Expansion::<V>::of_next(cpu, queue);
+    let rows = &mut queue.keys.0;
+    hash::<V, PER_KEY, WIDE>(cpu, blocks, |round| {
+        let row = &mut rows[round];
+        let mut keys = [V::load(cpu, &[]); WIDE];
+        for (i, key) in keys.iter_mut().enumerate() {
+            *key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
+        }
+        if round > 0 {
+            next.advance(cpu, RCON[round - 1]);
+        }
+        next.store(row);
+        keys
+    });
+}
+
+/// Hashes blocks for which `N` registers of keys are enough, of which the unit has as many left as there are keys to use.
+#[inline(always)]
+fn part<V: Vector, const PER_KEY: usize, const N: usize>(
+    cpu: V::Cpu,
+    queue: &KeyQueue,
+    blocks: &mut [Block],
+) {
+    let (rows, at) = (&queue.keys.0, queue.used);
+    hash::<V, PER_KEY, N>(cpu, blocks, |round| {
+        let mut keys = [V::load(cpu, &[]); N];
+        for (i, key) in keys.iter_mut().enumerate() {
+            *key = V::load(cpu, register::<V>(&rows[round], at, i));
+        }
+        keys
+    });
+}
+
+/// What register `i` takes of the blocks from place `at` on: fewer where they end.
+#[inline(always)]
+fn register<V: Vector>(blocks: &[Block], at: usize, i: usize) -> &[Block] {
+    let len = blocks.len();
+    &blocks[(at + i * V::LANES).min(len)..(at + (i + 1) * V::LANES).min(len)]
+}
+
+/// Hashes up to `PER_KEY * N * V::LANES` blocks under the keys whose round keys `keys` gives, round after round.
+#[inline(always)]
+fn hash<V: Vector, const PER_KEY: usize, const N: usize>(
+    cpu: V::Cpu,
+    blocks: &mut [Block],
+    mut keys: impl FnMut(usize) -> [V; N],
+) {
+    let mut input = [[V::load(cpu, &[]); PER_KEY]; N];
+    for (i, x) in input.as_flattened_mut().iter_mut().enumerate() {
+        *x = V::load(cpu, register::<V>(blocks, 0, i)).sigma();
+    }
+    if PER_KEY == 2 {
+        for group in &mut input {
+            (group[0], group[1]) = group[0].unzip(group[1]);
+        }
+    }
+    let mut x = input;
+    for round in 0..ROUND_KEYS {
+        for (group, key) in x.iter_mut().zip(keys(round)) {
+            for x in group {
+                *x = cipher_step(*x, round, key);
+            }
+        }
+    }
+    for (x, input) in x.as_flattened_mut().iter_mut().zip(input.as_flattened()) {
+        *x = x.xor(*input);
+    }
+    if PER_KEY == 2 {
+        for group in &mut x {
+            (group[0], group[1]) = group[0].zip(group[1]);
+        }
+    }
+    let len = blocks.len();
+    for (i, x) in x.as_flattened().iter().enumerate() {
+        x.store(&mut blocks[(i * V::LANES).min(len)..((i + 1) * V::LANES).min(len)]);
     }
 }
 
 /// Hashes a few blocks, one per register: with the least latency.
 struct HashFew<'a, const PER_KEY: usize, const N: usize> {
-    batch: &'a Batch,
+    keys: &'a RoundKeys,
     at: usize,
     blocks: &'a mut [Block; N],
 }
@@ -190,73 +318,21 @@ impl<const PER_KEY: usize, const N: usize> Kernel for HashFew<'_, PER_KEY, N> {
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        few::<V, PER_KEY, N>(cpu, self.batch, self.at, self.blocks);
-    }
-}
-
-/// Hashes exactly `PER_KEY * N * V::LANES` blocks under the keys from `at` on.
-#[inline(always)]
-fn full<V: Vector, const PER_KEY: usize, const N: usize>(
-    cpu: V::Cpu,
-    batch: &Batch,
-    at: usize,
-    blocks: &mut [Block],
-) {
-    let mut input = [[V::load(cpu, &[]); PER_KEY]; N];
-    for (i, x) in input.as_flattened_mut().iter_mut().enumerate() {
-        *x = V::load(cpu, &blocks[i * V::LANES..(i + 1) * V::LANES]).sigma();
-    }
-    if PER_KEY == 2 {
-        for group in &mut input {
-            (group[0], group[1]) = group[0].unzip(group[1]);
+        let HashFew { keys, at, blocks } = self;
+        let mut input = [V::load(cpu, &[]); N];
+        for (x, block) in input.iter_mut().zip(blocks.iter()) {
+            *x = V::load(cpu, std::slice::from_ref(block)).sigma();
         }
-    }
-    let mut x = input;
-    for round in 0..ROUND_KEYS {
-        let row = &batch.0[round][at..at + N * V::LANES];
-        for (i, group) in x.iter_mut().enumerate() {
-            let key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
-            for x in group.iter_mut() {
-                *x = cipher_step(*x, round, key);
+        let mut x = input;
+        for round in 0..ROUND_KEYS {
+            let row = &keys.0[round][at..at + N.div_ceil(PER_KEY)];
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = cipher_step(*x, round, V::load(cpu, &row[i / PER_KEY..=i / PER_KEY]));
             }
         }
-    }
-    for (group, input) in x.iter_mut().zip(&input) {
-        for (x, input) in group.iter_mut().zip(input) {
-            *x = x.xor(*input);
+        for ((x, input), block) in x.iter().zip(&input).zip(blocks) {
+            x.xor(*input).store(std::slice::from_mut(block));
         }
-    }
-    if PER_KEY == 2 {
-        for group in &mut x {
-            (group[0], group[1]) = group[0].zip(group[1]);
-        }
-    }
-    for (i, x) in x.as_flattened().iter().enumerate() {
-        x.store(&mut blocks[i * V::LANES..(i + 1) * V::LANES]);
-    }
-}
-
-/// Hashes under the keys from `at` on, with the first lane of each register.
-#[inline(always)]
-fn few<V: Vector, const PER_KEY: usize, const N: usize>(
-    cpu: V::Cpu,
-    batch: &Batch,
-    at: usize,
-    blocks: &mut [Block; N],
-) {
-    let mut input = [V::load(cpu, &[]); N];
-    for (x, block) in input.iter_mut().zip(blocks.iter()) {
-        *x = V::load(cpu, std::slice::from_ref(block)).sigma();
-    }
-    let mut x = input;
-    for round in 0..ROUND_KEYS {
-        let row = &batch.0[round][at..at + N.div_ceil(PER_KEY)];
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = cipher_step(*x, round, V::load(cpu, &row[i / PER_KEY..=i / PER_KEY]));
-        }
-    }
-    for ((x, input), block) in x.iter().zip(&input).zip(blocks) {
-        x.xor(*input).store(std::slice::from_mut(block));
     }
 }
 
@@ -268,5 +344,28 @@ fn cipher_step<V: Vector>(x: V, round: usize, key: V) -> V {
         0 => x.xor(key),
         LAST => x.aes_last(key),
         _ => x.aes_round(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aes::Aes128;
+
+    #[test]
+    fn indices_go_on_beyond_32_bits() {
+        let start = Block::new(0x1234_5678 << 20);
+        for cpu in Cpu::all().into_iter().flatten() {
+            let mut queue = KeyQueue::new(cpu, start);
+            queue.next = (1 << 32) - MOST as u64;
+            let mut blocks = [Block::new(9); 4 * MOST];
+            let first = queue.next;
+            queue.hash::<1>(&mut blocks);
+            for (index, block) in (first..).zip(blocks) {
+                let x = Block::new(9).sigma();
+                let key = start ^ Block::new(index.into());
+                assert_eq!(block, Aes128::on(None, key).encrypt_one(x) ^ x, "{index}");
+            }
+        }
     }
 }

@@ -253,6 +253,21 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
+    fn transpose_words([a, b, c, d]: [Xmm; 4]) -> [Xmm; 4] {
+        let rows = proven!({
+            let (ab_low, ab_high) = (_mm_unpacklo_epi32(a.0, b.0), _mm_unpackhi_epi32(a.0, b.0));
+            let (cd_low, cd_high) = (_mm_unpacklo_epi32(c.0, d.0), _mm_unpackhi_epi32(c.0, d.0));
+            [
+                _mm_unpacklo_epi64(ab_low, cd_low),
+                _mm_unpackhi_epi64(ab_low, cd_low),
+                _mm_unpacklo_epi64(ab_high, cd_high),
+                _mm_unpackhi_epi64(ab_high, cd_high),
+            ]
+        });
+        rows.map(Xmm)
+    }
+
+    #[inline(always)]
     fn add_low(self, count: u64) -> Xmm {
         self.add_count(count)
     }
@@ -659,6 +674,23 @@ impl Vector for Zmm {
         let mut rows = blocks;
         Zmm::transpose_lanes(&mut rows);
         rows
+    }
+
+    #[inline(always)]
+    fn transpose_words([a, b, c, d]: [Zmm; 4]) -> [Zmm; 4] {
+        let rows = proven!({
+            let (ab_low, ab_high) =
+                (_mm512_unpacklo_epi32(a.0, b.0), _mm512_unpackhi_epi32(a.0, b.0));
+            let (cd_low, cd_high) =
+                (_mm512_unpacklo_epi32(c.0, d.0), _mm512_unpackhi_epi32(c.0, d.0));
+            [
+                _mm512_unpacklo_epi64(ab_low, cd_low),
+                _mm512_unpackhi_epi64(ab_low, cd_low),
+                _mm512_unpacklo_epi64(ab_high, cd_high),
+                _mm512_unpackhi_epi64(ab_high, cd_high),
+            ]
+        });
+        rows.map(Zmm)
     }
 
     #[inline(always)]
