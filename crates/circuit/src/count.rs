@@ -9,7 +9,7 @@ use zeroize::DefaultIsZeroes;
 
 use crate::gates::Gates;
 use crate::program::Program;
-use crate::tape::{Deck, Op, Operand, Step, Tape};
+use crate::tape::{Op, Operand, Tape};
 
 /// Gates by type and the multiplicative depth of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,33 +112,29 @@ impl Gates for Counter {
         operands: &[Operand<'_, Depth>],
         out: &mut [Vec<Depth>],
     ) -> Result<(), Infallible> {
-        let mut deck = Deck::default();
-        deck.load(tape, operands, 0, lanes);
-        let (counts, lanes) = (&mut self.counts, lanes as u64);
-        for (linear, ands) in tape.runs() {
-            for step in linear {
-                match step.op {
-                    Op::Zero | Op::One => counts.constant += 1,
-                    Op::Not => counts.not += lanes,
-                    _ => counts.xor += lanes,
+        let counts = &mut self.counts;
+        let all = lanes as u64;
+        tape.depths(
+            lanes,
+            operands,
+            out,
+            |depth| Depth(depth.0.saturating_add(1)),
+            |[linear, ands], deepest| {
+                for step in linear {
+                    match step.op {
+                        Op::Zero | Op::One => counts.constant += 1,
+                        Op::Not => counts.not += all,
+                        _ => counts.xor += all,
+                    }
                 }
-                match step.reads() {
-                    0 => deck.row_mut(step.out).fill(Depth(0)),
-                    1 => deck.zip(&Step { b: step.a, ..*step }, |a, _| a),
-                    _ => deck.zip(step, |a, b| a.max(b)),
-                }
-            }
-            for step in ands.iter().filter(|step| step.op == Op::And) {
-                counts.and += lanes;
-                deck.zip(step, |a, b| Depth(a.max(b).0.saturating_add(1)));
-                let deepest = deck.row(step.out).iter().max().map_or(0, |depth| depth.0);
-                counts.and_depth = counts.and_depth.max(deepest);
-            }
-            // Batches are those of the program, not those that fit a cache.
-            counts.and_batches += u64::from(!ands.is_empty() && lanes > 0);
-        }
-        deck.store(tape, out);
-        Ok(())
+                let ands = ands.iter().filter(|step| step.op == Op::And).count() as u64;
+                counts.and += ands * all;
+                counts.and_depth = counts.and_depth.max(deepest.0);
+                // Batches are those of the program, not those that fit a cache.
+                counts.and_batches += u64::from(ands > 0 && lanes > 0);
+                Ok(())
+            },
+        )
     }
 }
 

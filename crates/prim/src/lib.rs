@@ -2,7 +2,7 @@
 //!
 //! [`Block`] is the unit of all protocols: 128 bits that are an AES block, an element of
 //! GF(2^128), a wire label or a MAC. Around it stand the fixed-key hashes ([`hash`]), the re-keyed
-//! garbling hash ([`mitccrh`]), the pseudorandom generator ([`Prg`], or many of them at once, [`streams`]), universal hashing over
+//! garbling hash ([`mitccrh`]) with the gates under it ([`half_gates`]), the pseudorandom generator ([`Prg`], or many of them at once, [`streams`]), universal hashing over
 //! GF(2^128) ([`gf128`]), bit-matrix transposition ([`transpose`]), the random oracle
 //! ([`RandomOracle`]), commitments ([`commit`]) and Merkle trees ([`merkle`]). Reed-Solomon codes
 //! over small fields ([`field`]) work on many words side by side ([`planes`], [`columns`]), drawn
@@ -24,6 +24,7 @@ pub mod columns;
 pub mod commit;
 pub mod field;
 pub mod gf128;
+pub mod half_gates;
 pub mod hash;
 pub mod keyed;
 mod memory;

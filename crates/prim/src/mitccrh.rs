@@ -28,7 +28,7 @@ impl Mitccrh {
     }
 
     /// A run on `cpu`.
-    fn on(cpu: Option<Cpu>, start: Block) -> Mitccrh {
+    pub(crate) fn on(cpu: Option<Cpu>, start: Block) -> Mitccrh {
         let queue = cpu.map(|cpu| KeyQueue::new(cpu, start));
         Mitccrh { start: Secret::new(start), next: 0, queue }
     }
@@ -55,6 +55,13 @@ impl Mitccrh {
         let Some(queue) = &mut self.queue else { return self.run::<PER_KEY>(blocks) };
         self.next += (N / PER_KEY) as u64;
         queue.hash_few::<PER_KEY, N>(blocks);
+    }
+
+    /// The next `keys` keys, for a kernel that uses them all; none at the portable level.
+    pub(crate) fn take(&mut self, keys: usize) -> Option<(Cpu, &mut KeyQueue)> {
+        let queue = self.queue.as_mut()?;
+        self.next += keys as u64;
+        Some((queue.cpu(), queue))
     }
 
     fn run<const PER_KEY: usize>(&mut self, blocks: &mut [Block]) {

@@ -28,6 +28,22 @@ pub fn add_rows<const N: usize>(table: &[Block], rows: &[[u32; N]], sums: &mut [
     }
 }
 
+/// Puts the XOR of two rows into a third, for each `[a, b, out]` of `steps` in turn. Row i of `cells` is the `len` blocks from `i * len` on.
+///
+/// # Panics
+/// If a row is not in `cells`.
+pub fn xor_rows(cells: &mut [Block], len: usize, steps: impl Iterator<Item = [u32; 3]>) {
+    match Cpu::current() {
+        Some(cpu) => places::xor_rows(cpu, cells, len, steps),
+        None => {
+            for step in steps {
+                let [a, b, out] = step.map(|row| row as usize * len);
+                (0..len).for_each(|i| cells[out + i] = cells[a + i] ^ cells[b + i]);
+            }
+        }
+    }
+}
+
 /// Takes from every block the bits that `keep` has, then adds `patch` to the one at `place`, if there is one. The
 /// place is secret: every block is read and written.
 pub fn add_at(blocks: &mut [Block], place: u32, patch: Block, keep: Block) {
@@ -123,5 +139,24 @@ mod tests {
         let mut blocks = before.clone();
         add_at(&mut blocks, 5, patch, Block::new(u128::MAX));
         assert!(blocks[5] == before[5] ^ patch && blocks[6..] == before[6..]);
+    }
+
+    /// Rows that are the same, and lengths that fill no register.
+    #[test]
+    fn rows_are_added_in_turn() {
+        for cpu in Cpu::all().into_iter().flatten() {
+            for len in [1, 2, 3, 4, 5, 7, 8, 31, 32, 70] {
+                let mut cells: Vec<Block> =
+                    (0..5 * len as u128).map(|i| Block::new(((i * i) << 60) | i)).collect();
+                let mut expected = cells.clone();
+                let steps = [[0, 1, 2], [2, 2, 3], [3, 0, 3], [1, 4, 4], [4, 2, 0], [0, 3, 1]];
+                for step in steps {
+                    let [a, b, out] = step.map(|row: u32| row as usize * len);
+                    (0..len).for_each(|i| expected[out + i] = expected[a + i] ^ expected[b + i]);
+                }
+                places::xor_rows(cpu, &mut cells, len, steps.into_iter());
+                assert_eq!(cells, expected, "{len}");
+            }
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::BitXor;
 
+use cenote_prim::Block;
+use cenote_prim::places::xor_rows;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Op, Operand, Starts, Step, Tape, lane_groups};
@@ -127,6 +129,24 @@ impl<C: Copy + Default + BitXor<Output = C> + Zeroize> Deck<C> {
             }
             Op::Xor => self.zip(step, |a, b| a ^ b),
             Op::And | Op::Group => unreachable!("an AND is not linear"),
+        }
+    }
+}
+
+impl Deck<Block> {
+    /// Does all of some steps that are no ANDs, as [`Deck::linear`].
+    pub fn linear_all(&mut self, steps: &[Step], one: Block) {
+        if self.lanes == 1 {
+            return steps.iter().for_each(|step| self.linear(step, one));
+        }
+        for steps in steps.chunk_by(|a, b| (a.op, b.op) == (Op::Xor, Op::Xor)) {
+            match steps[0].op {
+                Op::Xor => {
+                    let rows = steps.iter().map(|step| [step.a, step.b, step.out]);
+                    xor_rows(&mut self.cells, self.lanes, rows);
+                }
+                _ => self.linear(&steps[0], one),
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod by_gates;
 mod deck;
+mod depths;
 mod plan;
 mod recorder;
 

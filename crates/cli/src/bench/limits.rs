@@ -10,10 +10,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use cenote_engine::backends::yao::half_gates;
-use cenote_engine::parts::gate_hash::{BATCH, GateHash};
 use cenote_ot::Choice;
 use cenote_prim::aes::Aes128;
+use cenote_prim::half_gates::HalfGates;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::simd::{self, Level};
 use cenote_prim::{Block, Prg, places, prefer_large_pages, prefetch};
@@ -34,6 +33,8 @@ const RUN_S: f64 = 0.001;
 
 /// Blocks that stay in the first-level cache.
 const CACHED: usize = 1024;
+/// Gates whose labels and tables do.
+const GATES: usize = CACHED / 4;
 /// Bytes that no cache holds.
 const LARGE: usize = 288 << 20;
 /// Bytes of a table that fits a second-level cache or nearly so: the secret of silent OT.
@@ -131,22 +132,12 @@ fn kernels() -> Kernels {
     let aes_blocks_per_s = rate(CACHED, || aes.encrypt(&mut blocks));
     let rekeyed_singles_per_s = rate(CACHED, || hash.singles(&mut blocks));
     let rekeyed_pairs_per_s = rate(CACHED / 2, || hash.pairs(&mut blocks));
-    let (mut gates, delta) = (GateHash::new(Block::new(9)), Block::new(u128::MAX / 3));
-    let (a, b) = (blocks[..8 * BATCH].to_vec(), blocks[8 * BATCH..][..8 * BATCH].to_vec());
+    let (mut gates, delta) = (HalfGates::new(Block::new(9)), Block::new(u128::MAX / 3));
+    let (a, b) = (blocks[..GATES].to_vec(), blocks[GATES..][..GATES].to_vec());
     let mut tables = vec![[Block::ZERO; 2]; a.len()];
     let mut out = vec![Block::ZERO; a.len()];
-    let garbled_per_s = rate(a.len(), || {
-        let rows = a.chunks(BATCH).zip(b.chunks(BATCH)).zip(tables.chunks_mut(BATCH));
-        for (((a, b), tables), out) in rows.zip(out.chunks_mut(BATCH)) {
-            half_gates::garble(&mut gates, delta, [a, b], tables, out);
-        }
-    });
-    let evaluated_per_s = rate(a.len(), || {
-        let rows = a.chunks(BATCH).zip(b.chunks(BATCH)).zip(tables.chunks(BATCH));
-        for (((a, b), tables), out) in rows.zip(out.chunks_mut(BATCH)) {
-            half_gates::evaluate(&mut gates, [a, b], tables, out);
-        }
-    });
+    let garbled_per_s = rate(GATES, || gates.garble(delta, [&a, &b], &mut tables, &mut out));
+    let evaluated_per_s = rate(GATES, || gates.evaluate([&a, &b], &tables, &mut out));
     black_box((blocks, out));
     Kernels {
         aes_blocks_per_s,

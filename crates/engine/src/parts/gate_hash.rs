@@ -57,22 +57,6 @@ impl GateHash {
         self.hash.singles(hashes);
         hashes.as_chunks::<2>().0
     }
-
-    /// As [`GateHash::both`] for one gate: the way of a chain of gates, where latency counts.
-    #[inline(always)]
-    pub fn both_of_one(&mut self, delta: Block, [a, b]: [Block; 2]) -> [Block; 4] {
-        let mut hashes = [a, a ^ delta, b, b ^ delta];
-        self.hash.few::<2, 4>(&mut hashes);
-        hashes
-    }
-
-    /// As [`GateHash::active`] for one gate.
-    #[inline(always)]
-    pub fn active_of_one(&mut self, labels: [Block; 2]) -> [Block; 2] {
-        let mut hashes = labels;
-        self.hash.few::<1, 2>(&mut hashes);
-        hashes
-    }
 }
 
 impl Drop for GateHash {

@@ -13,6 +13,7 @@ pub(crate) mod columns;
 #[cfg(target_arch = "x86_64")]
 mod factors;
 pub(crate) mod gf128;
+pub(crate) mod half_gates;
 pub(crate) mod keyed;
 #[cfg(not(target_arch = "x86_64"))]
 mod none;
@@ -170,6 +171,8 @@ pub(crate) trait Vector: Lanes {
     fn add_count(self, first: u64) -> Self;
     /// [`Block::sigma`] of every lane.
     fn sigma(self) -> Self;
+    /// Bit 0 of every lane, in all its places.
+    fn spread_lsb(self) -> Self;
     /// An inner round of AES.
     fn aes_round(self, key: Self) -> Self;
     /// The last round of AES.

@@ -56,6 +56,46 @@ impl<const N: usize> Kernel for AddRows<'_, N> {
     }
 }
 
+/// [`crate::places::xor_rows`].
+#[inline]
+pub(crate) fn xor_rows(
+    cpu: Cpu,
+    cells: &mut [Block],
+    len: usize,
+    steps: impl Iterator<Item = [u32; 3]>,
+) {
+    cpu.run(XorRows { cells, len, steps });
+}
+
+struct XorRows<'a, S> {
+    cells: &'a mut [Block],
+    len: usize,
+    steps: S,
+}
+
+impl<S: Iterator<Item = [u32; 3]>> Kernel for XorRows<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let XorRows { cells, len, steps } = self;
+        for [a, b, out] in steps {
+            let [a, b, out] = [a as usize * len, b as usize * len, out as usize * len];
+            let whole = len - len % V::LANES;
+            for i in (0..whole).step_by(V::LANES) {
+                let left = V::load(cpu, &cells[a + i..a + i + V::LANES]);
+                let right = V::load(cpu, &cells[b + i..b + i + V::LANES]);
+                left.xor(right).store(&mut cells[out + i..out + i + V::LANES]);
+            }
+            if whole < len {
+                let left = V::load(cpu, &cells[a + whole..a + len]);
+                let right = V::load(cpu, &cells[b + whole..b + len]);
+                left.xor(right).store(&mut cells[out + whole..out + len]);
+            }
+        }
+    }
+}
+
 /// [`crate::places::add_at`].
 pub(crate) fn add_at(cpu: Cpu, blocks: &mut [Block], place: u32, patch: Block, keep: Block) {
     let cpu = if blocks.len() < 4 { cpu.narrow() } else { cpu };

@@ -49,6 +49,11 @@ impl KeyQueue {
         KeyQueue { cpu, start, next: 0, used: unit, unit, keys }
     }
 
+    /// The unit that works under its keys.
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
     /// Replaces every block x by pi(sigma(x)) xor sigma(x) with pi under the next key for every
     /// `PER_KEY` (1 or 2) blocks.
     pub(crate) fn hash<const PER_KEY: usize>(&mut self, blocks: &mut [Block]) {
@@ -188,6 +193,134 @@ fn refill<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue) {
     queue.used = 0;
 }
 
+/// Work under the keys of a queue, in steps.
+pub(super) trait Steps<V: Vector> {
+    /// Keys that it is yet to use.
+    fn left(&self) -> usize;
+
+    /// Uses the next `keys` keys, which are all lanes of the `N` (an even number) registers that `rounds` gives for each round in turn, or if not
+    /// `FULL` the first ones.
+    fn step<const N: usize, const FULL: bool>(
+        &mut self,
+        cpu: V::Cpu,
+        keys: usize,
+        rounds: impl FnMut(usize) -> [V; N],
+    );
+}
+
+/// Does all of `steps`.
+#[inline(always)]
+pub(super) fn run<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue, steps: &mut impl Steps<V>) {
+    let unit = WIDE * V::LANES;
+    loop {
+        let left = steps.left();
+        if left == 0 {
+            return;
+        }
+        if queue.used == unit {
+            refill::<V>(cpu, queue);
+        }
+        if queue.used == 0 && left >= unit {
+            whole::<V>(cpu, queue, steps);
+            continue;
+        }
+        let left = left.min(unit - queue.used);
+        let keys = left.min(SLICED * V::LANES);
+        if keys == SLICED * V::LANES {
+            part::<V, SLICED, true>(cpu, queue, steps, SLICED * V::LANES);
+        } else if keys <= 2 * V::LANES {
+            part::<V, 2, false>(cpu, queue, steps, keys);
+        } else {
+            part::<V, SLICED, false>(cpu, queue, steps, keys);
+        }
+        queue.used += keys;
+    }
+}
+
+/// A step that uses a whole unit, and puts the next one in its place.
+#[inline(always)]
+fn whole<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue, steps: &mut impl Steps<V>) {
+    let mut next = Expansion::<V>::of_next(cpu, queue);
+    let rows = &mut queue.keys.0;
+    steps.step::<WIDE, true>(
+        cpu,
+        WIDE * V::LANES,
+        #[inline(always)]
+        |round| {
+            let row = &mut rows[round];
+            let mut keys = [V::load(cpu, &[]); WIDE];
+            for (i, key) in keys.iter_mut().enumerate() {
+                *key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
+            }
+            if round > 0 {
+                next.advance(cpu, RCON[round - 1]);
+            }
+            next.store(row);
+            keys
+        },
+    );
+}
+
+/// A step that uses `keys` of the keys that are left of a unit.
+#[inline(always)]
+fn part<V: Vector, const N: usize, const FULL: bool>(
+    cpu: V::Cpu,
+    queue: &KeyQueue,
+    steps: &mut impl Steps<V>,
+    keys: usize,
+) {
+    let (rows, at) = (&queue.keys.0, queue.used);
+    steps.step::<N, FULL>(
+        cpu,
+        keys,
+        #[inline(always)]
+        |round| {
+            let mut keys = [V::load(cpu, &[]); N];
+            for (i, key) in keys.iter_mut().enumerate() {
+                *key = V::load(cpu, register::<V, FULL>(&rows[round][at..], i));
+            }
+            keys
+        },
+    );
+}
+
+/// What register `i` takes of the blocks: not fewer than it has lanes if they are `FULL`.
+#[inline(always)]
+pub(super) fn register<V: Vector, const FULL: bool>(blocks: &[Block], i: usize) -> &[Block] {
+    let end = if FULL { usize::MAX } else { blocks.len() };
+    &blocks[(i * V::LANES).min(end)..((i + 1) * V::LANES).min(end)]
+}
+
+/// As [`register`], to write to.
+#[inline(always)]
+pub(super) fn register_mut<V: Vector, const FULL: bool>(
+    blocks: &mut [Block],
+    i: usize,
+) -> &mut [Block] {
+    let end = if FULL { usize::MAX } else { blocks.len() };
+    &mut blocks[(i * V::LANES).min(end)..((i + 1) * V::LANES).min(end)]
+}
+
+/// Replaces each x by pi(x) xor x, `PER_KEY` of them under each register of keys.
+#[inline(always)]
+pub(super) fn cipher<V: Vector, const PER_KEY: usize, const N: usize>(
+    x: &mut [[V; PER_KEY]; N],
+    mut rounds: impl FnMut(usize) -> [V; N],
+) {
+    let input = *x;
+    for round in 0..ROUND_KEYS {
+        let keys = rounds(round);
+        for (group, key) in x.iter_mut().zip(keys) {
+            for x in group {
+                *x = cipher_step(*x, round, key);
+            }
+        }
+    }
+    for (x, input) in x.as_flattened_mut().iter_mut().zip(input.as_flattened()) {
+        *x = x.xor(*input);
+    }
+}
+
 struct Hash<'a, const PER_KEY: usize> {
     queue: &'a mut KeyQueue,
     blocks: &'a mut [Block],
@@ -198,111 +331,46 @@ impl<const PER_KEY: usize> Kernel for Hash<'_, PER_KEY> {
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        let Hash { queue, mut blocks } = self;
-        let unit = WIDE * V::LANES;
-        while !blocks.is_empty() {
-            if queue.used == unit {
-                refill::<V>(cpu, queue);
-            }
-            if queue.used == 0 && blocks.len() >= unit * PER_KEY {
-                let (now, later) = blocks.split_at_mut(unit * PER_KEY);
-                whole::<V, PER_KEY>(cpu, queue, now);
-                blocks = later;
-                continue;
-            }
-            let left = blocks.len().div_ceil(PER_KEY).min(unit - queue.used);
-            let registers = left.div_ceil(V::LANES).min(SLICED);
-            let keys = left.min(registers * V::LANES);
-            let (now, later) = blocks.split_at_mut(blocks.len().min(keys * PER_KEY));
-            match registers {
-                1 => part::<V, PER_KEY, 1>(cpu, queue, now),
-                2 => part::<V, PER_KEY, 2>(cpu, queue, now),
-                _ => part::<V, PER_KEY, SLICED>(cpu, queue, now),
-            }
-            queue.used += keys;
-            blocks = later;
-        }
+        run::<V>(cpu, self.queue, &mut Blocks::<PER_KEY>(self.blocks));
     }
 }
 
-/// Hashes as many blocks as a unit has keys for, and puts the next unit in its place.
-#[inline(always)]
-fn whole<V: Vector, const PER_KEY: usize>(cpu: V::Cpu, queue: &mut KeyQueue, blocks: &mut [Block]) {
-    let mut next = Expansion::<V>::of_next(cpu, queue);
-    let rows = &mut queue.keys.0;
-    hash::<V, PER_KEY, WIDE>(cpu, blocks, |round| {
-        let row = &mut rows[round];
-        let mut keys = [V::load(cpu, &[]); WIDE];
-        for (i, key) in keys.iter_mut().enumerate() {
-            *key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
-        }
-        if round > 0 {
-            next.advance(cpu, RCON[round - 1]);
-        }
-        next.store(row);
-        keys
-    });
-}
+/// Blocks to be hashed, `PER_KEY` under each key.
+struct Blocks<'a, const PER_KEY: usize>(&'a mut [Block]);
 
-/// Hashes blocks for which `N` registers of keys are enough, of which the unit has as many left as there are keys to use.
-#[inline(always)]
-fn part<V: Vector, const PER_KEY: usize, const N: usize>(
-    cpu: V::Cpu,
-    queue: &KeyQueue,
-    blocks: &mut [Block],
-) {
-    let (rows, at) = (&queue.keys.0, queue.used);
-    hash::<V, PER_KEY, N>(cpu, blocks, |round| {
-        let mut keys = [V::load(cpu, &[]); N];
-        for (i, key) in keys.iter_mut().enumerate() {
-            *key = V::load(cpu, register::<V>(&rows[round], at, i));
-        }
-        keys
-    });
-}
-
-/// What register `i` takes of the blocks from place `at` on: fewer where they end.
-#[inline(always)]
-fn register<V: Vector>(blocks: &[Block], at: usize, i: usize) -> &[Block] {
-    let len = blocks.len();
-    &blocks[(at + i * V::LANES).min(len)..(at + (i + 1) * V::LANES).min(len)]
-}
-
-/// Hashes up to `PER_KEY * N * V::LANES` blocks under the keys whose round keys `keys` gives, round after round.
-#[inline(always)]
-fn hash<V: Vector, const PER_KEY: usize, const N: usize>(
-    cpu: V::Cpu,
-    blocks: &mut [Block],
-    mut keys: impl FnMut(usize) -> [V; N],
-) {
-    let mut input = [[V::load(cpu, &[]); PER_KEY]; N];
-    for (i, x) in input.as_flattened_mut().iter_mut().enumerate() {
-        *x = V::load(cpu, register::<V>(blocks, 0, i)).sigma();
+impl<V: Vector, const PER_KEY: usize> Steps<V> for Blocks<'_, PER_KEY> {
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.0.len().div_ceil(PER_KEY)
     }
-    if PER_KEY == 2 {
-        for group in &mut input {
-            (group[0], group[1]) = group[0].unzip(group[1]);
+
+    #[inline(always)]
+    fn step<const N: usize, const FULL: bool>(
+        &mut self,
+        cpu: V::Cpu,
+        keys: usize,
+        rounds: impl FnMut(usize) -> [V; N],
+    ) {
+        let len = self.0.len().min(keys * PER_KEY);
+        let blocks = self.0.split_off_mut(..len).unwrap_or_default();
+        let mut x = [[V::load(cpu, &[]); PER_KEY]; N];
+        for (i, x) in x.as_flattened_mut().iter_mut().enumerate() {
+            *x = V::load(cpu, register::<V, FULL>(blocks, i)).sigma();
         }
-    }
-    let mut x = input;
-    for round in 0..ROUND_KEYS {
-        for (group, key) in x.iter_mut().zip(keys(round)) {
-            for x in group {
-                *x = cipher_step(*x, round, key);
+        if PER_KEY == 2 {
+            for group in &mut x {
+                (group[0], group[1]) = group[0].unzip(group[1]);
             }
         }
-    }
-    for (x, input) in x.as_flattened_mut().iter_mut().zip(input.as_flattened()) {
-        *x = x.xor(*input);
-    }
-    if PER_KEY == 2 {
-        for group in &mut x {
-            (group[0], group[1]) = group[0].zip(group[1]);
+        cipher(&mut x, rounds);
+        if PER_KEY == 2 {
+            for group in &mut x {
+                (group[0], group[1]) = group[0].zip(group[1]);
+            }
         }
-    }
-    let len = blocks.len();
-    for (i, x) in x.as_flattened().iter().enumerate() {
-        x.store(&mut blocks[(i * V::LANES).min(len)..((i + 1) * V::LANES).min(len)]);
+        for (i, x) in x.as_flattened().iter().enumerate() {
+            x.store(register_mut::<V, FULL>(blocks, i));
+        }
     }
 }
 

@@ -286,6 +286,14 @@ impl Vector for Xmm {
     }
 
     #[inline(always)]
+    fn spread_lsb(self) -> Xmm {
+        Xmm(proven!({
+            let bit = _mm_and_si128(self.0, _mm_set1_epi32(1));
+            _mm_shuffle_epi32::<0>(_mm_sub_epi32(_mm_setzero_si128(), bit))
+        }))
+    }
+
+    #[inline(always)]
     fn aes_round(self, key: Xmm) -> Xmm {
         Xmm(proven!(_mm_aesenc_si128(self.0, key.0)))
     }
@@ -722,6 +730,14 @@ impl Vector for Zmm {
         Zmm(proven!({
             let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(self.0);
             _mm512_mask_xor_epi64(swapped, HIGH_HALVES, swapped, self.0)
+        }))
+    }
+
+    #[inline(always)]
+    fn spread_lsb(self) -> Zmm {
+        Zmm(proven!({
+            let bit = _mm512_and_si512(self.0, _mm512_set1_epi32(1));
+            _mm512_shuffle_epi32::<0>(_mm512_sub_epi32(_mm512_setzero_si512(), bit))
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Tapes that are counted: on arrays, as backends play them.
 
-use cenote_circuit::{Deck, Gates, Op, Operand, Step, Tape};
+use cenote_circuit::{Gates, Op, Operand, Step, Tape};
 
 use super::{SINGLE, StatsError, Tally, add};
 use crate::run::Machine;
@@ -38,26 +38,17 @@ impl Tally {
         operands: &[Operand<'_, u64>],
         out: &mut [Vec<u64>],
     ) -> Result<(), StatsError> {
-        let mut deck = Deck::default();
-        deck.load(tape, operands, 0, lanes);
-        for (linear, ands) in tape.runs() {
-            for step in linear {
-                self.played(step, lanes, are_many)?;
-                match step.reads() {
-                    0 => deck.row_mut(step.out).fill(0),
-                    1 => deck.zip(&Step { b: step.a, ..*step }, |a, _| a),
-                    _ => deck.zip(step, Ord::max),
-                }
-            }
-            for step in ands.iter().filter(|step| step.op == Op::And) {
-                deck.zip(step, |a, b| a.max(b).saturating_add(1));
-                let deepest = deck.row(step.out).iter().max();
-                self.stats.depth = self.stats.depth.max(deepest.copied().unwrap_or(0));
-            }
-            self.played_ands(ands, lanes, are_many)?;
-        }
-        deck.store(tape, out);
-        Ok(())
+        tape.depths(
+            lanes,
+            operands,
+            out,
+            |depth| depth.saturating_add(1),
+            |[linear, ands], deepest| {
+                self.stats.depth = self.stats.depth.max(deepest);
+                linear.iter().try_for_each(|step| self.played(step, lanes, are_many))?;
+                self.played_ands(ands, lanes, are_many)
+            },
+        )
     }
 
     /// Takes note of a linear step of a tape on so many lanes.

@@ -1,7 +1,7 @@
 //! Backend `yao`: half-gates garbled circuits, streamed; semi-honest security.
 //!
 //! **Construction.** Yao's protocol in the streamed form of KSS12 section 4, with half gates
-//! (`half_gates.rs`). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
+//! ([`cenote_prim::half_gates`]). **Roles.** The garbler garbles and sends tables in frames as they fill; the evaluator
 //! evaluates as they come. **Adversary.** Semi-honest. **Parameters.** kappa 120.
 //! **Inputs** of the garbler: it sends active labels. Of the evaluator: correlated OT with Delta
 //! gives the garbler L_0 = K and the evaluator M = K xor x Delta.
@@ -14,7 +14,6 @@
 //! a later request is one that is used later in a request.
 //! **Costs.** 32 B an AND, 16 B an input bit of the garbler, 1 bit and one COT an input bit of the evaluator.
 
-pub mod half_gates;
 mod plan;
 pub mod tags;
 
@@ -23,18 +22,19 @@ use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
 use cenote_pool::Store;
+use cenote_prim::half_gates::HalfGates;
 use cenote_prim::{Block, Prg, Secret, SessionId, bits};
 
 use super::{Live, ProbeSize, Protocol, Terms};
 use crate::claims::{Adversary, Assumption, Covers, FirstOutput, Leak, Leakage, Promise};
 use crate::cost::{Demand, Plan, Speed};
 use crate::options::{Opt, SessionConfig};
-use crate::parts::gate_hash::{BATCH, GateHash};
 use crate::parts::kept::Kept;
 use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
-use half_gates::{evaluate, evaluate_one, garble, garble_one};
 
+/// Gates that are done side by side.
+const BATCH: usize = 32;
 /// Gates of a full frame of tables: long enough that waking the peer for each costs little.
 const FRAME: usize = 16 << 10;
 /// Input bits of one message.
@@ -52,7 +52,7 @@ pub struct YaoSession {
     channel: Channel,
     params: YaoParams,
     side: Side,
-    hash: GateHash,
+    gates: HalfGates,
     /// Tables of one frame: garbled and not sent yet, or received.
     tables: Box<[[Block; 2]]>,
     /// How many of `tables` there are.
@@ -110,7 +110,7 @@ impl YaoSession {
     fn and(&mut self, input: [Block; 2]) -> Result<Block, Fault> {
         match &self.side {
             Side::Garbler { delta, .. } => {
-                let (table, out) = garble_one(&mut self.hash, **delta, input);
+                let (table, out) = self.gates.garble_one(**delta, input);
                 self.tables[self.filled] = table;
                 self.filled += 1;
                 if self.filled >= FRAME {
@@ -123,7 +123,7 @@ impl YaoSession {
                     self.receive_tables()?;
                 }
                 self.used += 1;
-                Ok(evaluate_one(&mut self.hash, input, self.tables[self.used - 1]))
+                Ok(self.gates.evaluate_one(input, self.tables[self.used - 1]))
             }
         }
     }
@@ -133,7 +133,7 @@ impl YaoSession {
         match &self.side {
             Side::Garbler { delta, .. } => {
                 let tables = &mut self.tables[self.filled..self.filled + out.len()];
-                garble(&mut self.hash, **delta, [a, b], tables, out);
+                self.gates.garble(**delta, [a, b], tables, out);
                 self.filled += out.len();
                 if self.filled >= FRAME {
                     self.send_tables()?;
@@ -148,7 +148,7 @@ impl YaoSession {
                     let n = (out.len() - done).min(self.filled - self.used);
                     let tables = &self.tables[self.used..self.used + n];
                     let rows = [&a[done..done + n], &b[done..done + n]];
-                    evaluate(&mut self.hash, rows, tables, &mut out[done..done + n]);
+                    self.gates.evaluate(rows, tables, &mut out[done..done + n]);
                     self.used += n;
                     done += n;
                 }
@@ -252,14 +252,14 @@ impl Protocol for YaoSession {
         match set_up(&mut channel, &session, role, params.ot, prg()) {
             Ok((side, start)) => {
                 let tables = vec![[Block::ZERO; 2]; FRAME + BATCH].into();
-                let hash = GateHash::new(start);
+                let gates = HalfGates::new(start);
                 let kept = Kept::default();
                 let deck = Deck::default();
                 Ok(YaoSession {
                     channel,
                     params,
                     side,
-                    hash,
+                    gates,
                     tables,
                     filled: 0,
                     used: 0,
@@ -352,7 +352,7 @@ impl Gates for YaoParty<'_> {
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
             deck.load(tape, operands, first, count);
             for (linear, ands) in tape.runs() {
-                linear.iter().for_each(|step| deck.linear(step, one));
+                deck.linear_all(linear, one);
                 match ands {
                     [step] if count == 1 => {
                         let [a, b, out] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
