@@ -2,12 +2,12 @@
 
 use zeroize::Zeroize;
 
-use super::{Deck, Op, Operand, Step, Tape};
+use super::{Deck, Op, Operand, Starts, Step, Tape};
 
 impl Tape {
     /// Plays depths: what a linear step gives is as deep as the deepest it reads, what an AND gives is `deeper` than that. Shows `each` the steps of every
     /// run and how deep its ANDs are, appends to each of `out` its word of one lane after the other. Lanes whose inputs are as deep are as deep
-    /// everywhere, so that one stands for all.
+    /// everywhere, so that one stands for all of them.
     ///
     /// # Errors
     /// Those of `each`, at once.
@@ -22,11 +22,14 @@ impl Tape {
         deeper: impl Fn(D) -> D,
         mut each: impl FnMut([&[Step]; 2], D) -> Result<(), E>,
     ) -> Result<(), E> {
-        let alike =
-            |operand: &Operand<'_, D>| (1..lanes).all(|lane| operand.lane(lane) == operand.lane(0));
-        let copies = if operands.iter().all(alike) { lanes } else { 1 };
+        let (of_lane, starts) = kinds(lanes, operands);
+        let operands = operands.iter().zip(&starts);
+        let operands: Vec<_> = operands
+            .map(|(operand, starts)| Operand { starts: Starts::Listed(starts), ..*operand })
+            .collect();
+        let count = of_lane.iter().max().map_or(0, |kind| kind + 1);
         let mut deck = Deck::default();
-        deck.load(self, operands, 0, lanes.checked_div(copies).unwrap_or(0));
+        deck.load(self, &operands, 0, count);
         for (linear, ands) in self.runs() {
             for step in linear {
                 match step.reads() {
@@ -44,9 +47,71 @@ impl Tape {
         }
         let mut words = vec![Vec::new(); out.len()];
         deck.store(self, &mut words);
-        for (out, word) in out.iter_mut().zip(&words) {
-            (0..copies).for_each(|_| out.extend_from_slice(word));
+        for (out, words) in out.iter_mut().zip(&words) {
+            let bits = words.len().checked_div(count).unwrap_or(0);
+            of_lane.iter().for_each(|kind| out.extend_from_slice(&words[kind * bits..][..bits]));
         }
         Ok(())
+    }
+}
+
+/// Most kinds of lanes that are told apart.
+const MOST_KINDS: usize = 8;
+
+/// The kind of each lane, and for each operand where the wires of the first lane of each kind begin. Lanes of one kind have the same inputs; so may those of
+/// different kinds, when there are many.
+fn kinds<D: Copy + Eq>(lanes: usize, operands: &[Operand<'_, D>]) -> (Vec<usize>, Vec<Vec<u32>>) {
+    let (mut first, mut of_lane) = (Vec::new(), Vec::with_capacity(lanes));
+    for lane in 0..lanes {
+        let is_like = |first: &usize| {
+            operands.iter().all(|operand| operand.lane(lane) == operand.lane(*first))
+        };
+        let known = first.iter().take(MOST_KINDS).position(is_like);
+        of_lane.push(known.unwrap_or(first.len()));
+        if known.is_none() {
+            first.push(lane);
+        }
+    }
+    let starts =
+        |operand: &Operand<'_, D>| first.iter().map(|lane| operand.start(*lane) as u32).collect();
+    (of_lane, operands.iter().map(starts).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gates::Gates;
+    use crate::tape::{Order, TapeRecorder};
+
+    /// Few kinds of lanes, and more than are told apart.
+    #[test]
+    fn every_lane_has_the_depths_of_its_own_inputs() {
+        let (mut g, wires) = TapeRecorder::new(2);
+        let product = g.and(&wires[0], &wires[1]).unwrap();
+        let sum = g.xor(&product, &wires[0]).unwrap();
+        let tape = g.finish(&[vec![sum, wires[1]], vec![product]], Order::Recorded);
+        for (lanes, kinds) in [(0, 1), (1, 1), (40, 1), (40, 3), (40, 40)] {
+            let depths: Vec<[u32; 2]> =
+                (0..lanes).map(|lane| [lane % kinds, (lane * lane) % kinds]).collect();
+            let operands = [Operand::words(depths.as_flattened(), 2)];
+            let mut out = vec![Vec::new(); 2];
+            let mut deepest = 0;
+            let Ok(()) = tape.depths(
+                lanes as usize,
+                &operands,
+                &mut out,
+                |depth| depth + 1,
+                |_, depth| {
+                    deepest = depth.max(deepest);
+                    Ok::<_, std::convert::Infallible>(())
+                },
+            );
+            let below: Vec<u32> = depths.iter().map(|[a, b]| *a.max(b)).collect();
+            let sums: Vec<u32> =
+                depths.iter().zip(&below).flat_map(|([_, b], deep)| [deep + 1, *b]).collect();
+            assert_eq!(out[0], sums);
+            assert_eq!(out[1], below.iter().map(|deep| deep + 1).collect::<Vec<_>>());
+            assert_eq!(deepest, below.iter().max().map_or(0, |deep| deep + 1));
+        }
     }
 }

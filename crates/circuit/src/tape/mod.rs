@@ -165,11 +165,16 @@ impl<'w, W> Operand<'w, W> {
     #[must_use]
     #[inline]
     pub fn lane(&self, lane: usize) -> &'w [W] {
-        let start = match self.starts {
+        &self.wires[self.start(lane)..][..self.bits]
+    }
+
+    /// Where the wires of a lane begin.
+    #[inline]
+    fn start(&self, lane: usize) -> usize {
+        match self.starts {
             Starts::Every { first, stride } => first + lane * stride,
             Starts::Listed(starts) => starts[lane] as usize,
-        };
-        &self.wires[start..start + self.bits]
+        }
     }
 
     /// The wires of so many lanes from lane `first` on, if they are single bits one behind the other.
