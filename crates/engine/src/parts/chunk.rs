@@ -35,7 +35,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gate {
     pub(crate) kind: Kind,
-    /// How many gates: gate `i` is on the slots `i` behind `a`, `b` and `out`, of which any two rows are the same or apart. An AND is one.
+    /// How many gates: gate `i` is on the slots `i` behind `a`, `b` and `out`, of which any two rows are the same or apart.
     pub(crate) n: u16,
     pub(crate) a: u32,
     pub(crate) b: u32,
@@ -46,6 +46,20 @@ impl Gate {
     /// One gate.
     pub(crate) const fn one(kind: Kind, a: u32, b: u32, out: u32) -> Gate {
         Gate { kind, n: 1, a, b, out }
+    }
+
+    /// `n` of its gates, from gate `first` on.
+    #[inline]
+    pub(crate) fn part(&self, first: u16, n: u16) -> Gate {
+        let [a, b, out] = [self.a, self.b, self.out].map(|slot| slot + u32::from(first));
+        Gate { kind: self.kind, n, a, b, out }
+    }
+
+    /// The slots of each gate: `[a, b, out]`.
+    #[inline]
+    pub(crate) fn each(&self) -> impl ExactSizeIterator<Item = [usize; 3]> {
+        let slots = [self.a, self.b, self.out].map(|slot| slot as usize);
+        (0..usize::from(self.n)).map(move |i| slots.map(|slot| slot + i))
     }
 
     /// Does gates other than ANDs on whatever a backend keeps of each wire, of which zero is the default:
@@ -110,7 +124,7 @@ impl Chunk {
     pub(super) fn push(&mut self, gate: Gate) {
         self.gates.push(gate);
         self.len += usize::from(gate.n);
-        self.ands += usize::from(gate.kind == Kind::And);
+        self.ands += if gate.kind == Kind::And { usize::from(gate.n) } else { 0 };
     }
 }
 
@@ -121,11 +135,13 @@ pub(crate) const CORE_WIDTHS: [usize; 4] = [64, 32, 16, 8];
 pub(crate) struct Recorder {
     pub(super) arena: Rc<Arena>,
     pub(super) chunk: Chunk,
+    /// Whether rows of ANDs are one gate, as those of other gates are.
+    pub(super) rows_of_ands: bool,
 }
 
 impl Recorder {
-    pub(crate) fn new() -> Recorder {
-        Recorder { arena: Rc::new(Arena::default()), chunk: Chunk::default() }
+    pub(crate) fn new(rows_of_ands: bool) -> Recorder {
+        Recorder { arena: Rc::default(), chunk: Chunk::default(), rows_of_ands }
     }
 
     /// Records one gate; the second input of a gate with one is that one. `None` for a wire of
@@ -221,7 +237,7 @@ impl Recorder {
 pub(crate) trait Pass {
     /// A gate other than AND: at once.
     fn linear(&mut self, gate: &Gate);
-    /// An AND, or those of a core, whose inputs are ready: reads them now, is done at the next flush.
+    /// An AND, some of a row or those of a core, whose inputs are ready: reads them now, is done at the next flush.
     fn gather(&mut self, ands: &[Gate]);
     /// Does the gathered ANDs.
     fn flush(&mut self);
@@ -231,25 +247,61 @@ pub(crate) trait Pass {
 /// core stays together, however wide. `pending` is scratch: one flag a slot, all clear before and
 /// after. The walk depends on the program alone, so both parties batch alike.
 pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mut impl Pass) {
-    let mut waiting: Vec<u32> = Vec::with_capacity(batch);
+    let mut waiting = Waiting { rows: Vec::with_capacity(batch), count: 0, pending };
     for group in groups(gates) {
-        let touches = group.iter().any(|gate| gate.touches(pending));
-        if touches || waiting.len() >= batch {
-            pass.flush();
-            waiting.drain(..).for_each(|slot| pending[slot as usize] = false);
+        if waiting.count >= batch || group.iter().any(|gate| gate.touches(waiting.pending)) {
+            waiting.flush(pass);
         }
-        if group[0].kind == Kind::And {
-            pass.gather(group);
-            for gate in group {
-                pending[gate.out as usize] = true;
-                waiting.push(gate.out);
+        match group {
+            [gate] if gate.kind != Kind::And => pass.linear(gate),
+            [row] => {
+                let mut done = 0;
+                while done < row.n {
+                    let room = u16::try_from(batch - waiting.count).unwrap_or(u16::MAX);
+                    let part = row.part(done, room.min(row.n - done));
+                    done += part.n;
+                    pass.gather(&[part]);
+                    waiting.add(&part);
+                    if waiting.count >= batch {
+                        waiting.flush(pass);
+                    }
+                }
             }
-        } else {
-            pass.linear(&group[0]);
+            core => {
+                pass.gather(core);
+                core.iter().for_each(|gate| waiting.add(gate));
+            }
         }
     }
-    pass.flush();
-    waiting.drain(..).for_each(|slot| pending[slot as usize] = false);
+    waiting.flush(pass);
+}
+
+/// Outputs of gathered ANDs.
+struct Waiting<'p> {
+    rows: Vec<Gate>,
+    count: usize,
+    pending: &'p mut [bool],
+}
+
+impl Waiting<'_> {
+    #[inline]
+    fn add(&mut self, ands: &Gate) {
+        self.marks(ands).fill(true);
+        self.count += usize::from(ands.n);
+        self.rows.push(*ands);
+    }
+
+    fn marks(&mut self, ands: &Gate) -> &mut [bool] {
+        &mut self.pending[ands.out as usize..][..usize::from(ands.n)]
+    }
+
+    fn flush(&mut self, pass: &mut impl Pass) {
+        pass.flush();
+        self.count = 0;
+        while let Some(ands) = self.rows.pop() {
+            self.marks(&ands).fill(false);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -259,29 +311,23 @@ mod tests {
     /// Clear evaluation by batches, to be compared with evaluation gate by gate.
     struct Clear {
         values: Vec<bool>,
-        gathered: Vec<(u32, bool)>,
+        gathered: Vec<(usize, bool)>,
         largest: usize,
     }
 
     impl Pass for Clear {
         fn linear(&mut self, gate: &Gate) {
-            self.values[gate.out as usize] = match gate.kind {
-                Kind::Zero => false,
-                Kind::One => true,
-                Kind::Not => !self.values[gate.a as usize],
-                _ => self.values[gate.a as usize] ^ self.values[gate.b as usize],
-            };
+            gate.linear(&mut self.values, true);
         }
         fn gather(&mut self, ands: &[Gate]) {
-            for gate in ands {
-                let bit = self.values[gate.a as usize] & self.values[gate.b as usize];
-                self.gathered.push((gate.out, bit));
+            for [a, b, out] in ands.iter().flat_map(Gate::each) {
+                self.gathered.push((out, self.values[a] & self.values[b]));
             }
         }
         fn flush(&mut self) {
             self.largest = self.largest.max(self.gathered.len());
             for (out, bit) in self.gathered.drain(..) {
-                self.values[out as usize] = bit;
+                self.values[out] = bit;
             }
         }
     }
@@ -294,7 +340,7 @@ mod tests {
             let [first, second] = pair else { continue };
             let shared = Gate { kind: Kind::And, a: first.a, ..*second };
             let apart = first.out != shared.a && first.out != shared.b && first.out != shared.out;
-            if first.kind == Kind::And && apart {
+            if first.kind == Kind::And && apart && first.n == 1 && second.n == 1 {
                 let head = Gate::one(Kind::Core, first.a, 2, first.a);
                 result.extend([head, *first, shared]);
             } else {
@@ -302,6 +348,11 @@ mod tests {
             }
         }
         result
+    }
+
+    /// Each gate of each row on its own.
+    fn without_rows(gates: &[Gate]) -> Vec<Gate> {
+        gates.iter().flat_map(|gate| (0..gate.n).map(|i| gate.part(i, 1))).collect()
     }
 
     #[test]
@@ -314,22 +365,33 @@ mod tests {
                     let kind = [Kind::Zero, Kind::One, Kind::Xor, Kind::Not, Kind::And, Kind::And]
                         [usize::from(r[0] % 6)];
                     let slot = |i: usize| u32::from(r[i] % 24);
-                    Gate::one(kind, slot(1), slot(2), slot(3))
+                    let row = |i: usize| u32::from(r[i] % 3 * 8);
+                    match r[4] % 3 {
+                        0 => Gate {
+                            kind,
+                            n: 2 + u16::from(r[5] % 7),
+                            a: row(1),
+                            b: row(2),
+                            out: row(3),
+                        },
+                        _ => Gate::one(kind, slot(1), slot(2), slot(3)),
+                    }
                 })
                 .collect();
             let start: Vec<bool> = (0..24).map(|i| i % 3 == 0).collect();
             let gates = with_cores(&gates);
-            let run = |batch| {
+            let run = |gates: &[Gate], batch| {
                 let mut pass = Clear { values: start.clone(), gathered: vec![], largest: 0 };
                 let mut pending = vec![false; 24];
-                walk(&gates, batch, &mut pending, &mut pass);
+                walk(gates, batch, &mut pending, &mut pass);
                 assert!(pending.iter().all(|p| !p));
                 assert!(pass.largest <= batch + 1, "a core stays together");
                 pass.values
             };
-            let one = run(1);
-            assert_eq!(run(2), one);
-            assert_eq!(run(64), one);
+            let one = run(&without_rows(&gates), 1);
+            for batch in [1, 2, 3, 64] {
+                assert_eq!(run(&gates, batch), one);
+            }
         }
     }
 }

@@ -101,7 +101,8 @@ impl<'t> Playing<'t> {
             Op::Not => (step.a, step.a),
             _ => (step.a, step.b),
         };
-        let is_row = kind != Kind::And && !step.kept && lane + count <= usize::from(u16::MAX);
+        let in_rows = kind != Kind::And || recorder.rows_of_ands;
+        let is_row = in_rows && !step.kept && lane + count <= usize::from(u16::MAX);
         let are_inside = step.reads() == 0 || (self.inside[a as usize] && self.inside[b as usize]);
         if is_row && are_inside {
             let [a, b, out] = [a, b, step.out].map(|slot| self.room + self.cell(slot, lane) as u32);

@@ -18,6 +18,9 @@ pub trait Executor {
     /// Most bits of one input.
     const PIECE: usize;
 
+    /// Whether it takes rows of ANDs as one gate.
+    const ROWS_OF_ANDS: bool = false;
+
     /// This side's role.
     fn role(&self) -> Role;
 
@@ -99,7 +102,12 @@ pub struct Recording<E> {
 impl<E: Executor> Recording<E> {
     /// A party that refuses everything if it has `faulted` before it begins.
     pub(crate) fn new(executor: E, faulted: bool) -> Recording<E> {
-        Recording { executor, recorder: Recorder::new(), room: Room::default(), faulted }
+        Recording {
+            executor,
+            recorder: Recorder::new(E::ROWS_OF_ANDS),
+            room: Room::default(),
+            faulted,
+        }
     }
 
     /// Runs one step; a fault ends the session for the peer as well.

@@ -165,7 +165,7 @@ struct EvaluatePass<'a> {
     outputs: Secret<Vec<Active>>,
     terms: Secret<Vec<Block>>,
     inputs: Secret<Vec<[Active; 2]>>,
-    slots: Vec<u32>,
+    slots: Vec<usize>,
 }
 
 impl Pass for EvaluatePass<'_> {
@@ -176,9 +176,9 @@ impl Pass for EvaluatePass<'_> {
 
     #[inline]
     fn gather(&mut self, ands: &[Recorded]) {
-        for gate in ands {
-            self.inputs.push([self.active[gate.a as usize], self.active[gate.b as usize]]);
-            self.slots.push(gate.out);
+        for [a, b, out] in ands.iter().flat_map(Recorded::each) {
+            self.inputs.push([self.active[a], self.active[b]]);
+            self.slots.push(out);
         }
     }
 
@@ -193,7 +193,7 @@ impl Pass for EvaluatePass<'_> {
         for ((slot, new), (gate, [a, b])) in
             self.slots.drain(..).zip(out.iter()).zip(gates.iter().zip(self.inputs.iter()))
         {
-            self.active[slot as usize] = *new;
+            self.active[slot] = *new;
             self.terms.push(evaluator_term(gate, a.masked, b.masked, new.masked, self.delta));
         }
         self.outputs.extend_from_slice(out);

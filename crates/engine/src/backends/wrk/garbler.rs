@@ -150,10 +150,11 @@ impl Garbler {
                 gate.linear(values, true);
                 continue;
             }
-            let (a, b) = (values[gate.a as usize], values[gate.b as usize]);
-            let (i, macs) = macs.next().expect("as many as ANDs");
-            term(garbler_term(macs, a, b));
-            values[gate.out as usize] = bits::get(masked, i);
+            for [a, b, out] in gate.each() {
+                let (i, macs) = macs.next().expect("as many as ANDs");
+                term(garbler_term(macs, values[a], values[b]));
+                values[out] = bits::get(masked, i);
+            }
         }
     }
 }
@@ -167,7 +168,7 @@ struct GarblePass<'a> {
     macs: Secret<Vec<GateMacs>>,
     outputs: Secret<Vec<Block>>,
     inputs: Secret<Vec<[Block; 2]>>,
-    slots: Vec<u32>,
+    slots: Vec<usize>,
 }
 
 impl Pass for GarblePass<'_> {
@@ -179,9 +180,9 @@ impl Pass for GarblePass<'_> {
 
     #[inline]
     fn gather(&mut self, ands: &[Recorded]) {
-        for gate in ands {
-            self.inputs.push([self.labels[gate.a as usize], self.labels[gate.b as usize]]);
-            self.slots.push(gate.out);
+        for [a, b, out] in ands.iter().flat_map(Recorded::each) {
+            self.inputs.push([self.labels[a], self.labels[b]]);
+            self.slots.push(out);
         }
     }
 
@@ -195,7 +196,7 @@ impl Pass for GarblePass<'_> {
         garble(self.hash, self.delta, gates, &self.inputs, tables, out);
         self.macs.extend(gates.iter().map(GateMacs::from));
         for (slot, label) in self.slots.drain(..).zip(out.iter()) {
-            self.labels[slot as usize] = *label;
+            self.labels[slot] = *label;
         }
         self.outputs.extend_from_slice(out);
         self.inputs.clear();

@@ -61,14 +61,16 @@ impl Masks {
                 gate.linear(shares, Share::ZERO);
                 continue;
             }
-            let (a, b) = (shares[gate.a as usize], shares[gate.b as usize]);
-            let triple = next.next().expect("one triple was taken for each AND");
-            let [x, y, z, mask] = triple.map(|share| share.share(role));
-            let (f, g) = beaver_differences((x, y), a, b);
-            macs.extend([f.mac, g.mac]);
-            keys.extend([f.key, g.key]);
-            gates.push(Gate { a, b, out: z ^ mask });
-            shares[gate.out as usize] = mask;
+            for [a, b, out] in gate.each() {
+                let (a, b) = (shares[a], shares[b]);
+                let triple = next.next().expect("one triple was taken for each AND");
+                let [x, y, z, mask] = triple.map(|share| share.share(role));
+                let (f, g) = beaver_differences((x, y), a, b);
+                macs.extend([f.mac, g.mac]);
+                keys.extend([f.key, g.key]);
+                gates.push(Gate { a, b, out: z ^ mask });
+                shares[out] = mask;
+            }
         }
         Beaver { chunk, gates, macs, keys }
     }

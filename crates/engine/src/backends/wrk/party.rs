@@ -105,6 +105,7 @@ impl Core {
 
 impl Executor for Request<'_> {
     const PIECE: usize = MAX_TAKE;
+    const ROWS_OF_ANDS: bool = true;
 
     fn role(&self) -> Role {
         self.core.role
