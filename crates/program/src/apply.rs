@@ -29,6 +29,11 @@ pub(crate) fn apply<G: EachLane>(
     {
         return Ok(vec![Value::Secret(bits)]);
     }
+    if op == Mux
+        && let Some(bits) = words_or_zeros(g, args)?
+    {
+        return Ok(vec![Value::Secret(bits)]);
+    }
     if matches!(op, DivRem | DivRemS) {
         return divide(g, op, args);
     }
@@ -133,6 +138,23 @@ fn mux<G: Gates>(
     let difference = g.xor_many(&on_true, &on_false)?;
     let chosen = g.and_groups(args[0].1, &difference)?;
     g.xor_many(&chosen, &on_false)
+}
+
+/// Words where the select of their lane says so, and zeros elsewhere: the gates of folding, without a look at every bit.
+fn words_or_zeros<G: Gates>(
+    g: &mut G,
+    args: &[(Shape, &Value<G::Wire>)],
+) -> Result<Option<Vec<G::Wire>>, G::Error> {
+    let [(selects, select), (shape, on_true), (_, Value::Mixed(on_false))] = args else {
+        return Ok(None);
+    };
+    let is_zero = |bit: &Folded<G::Wire>| matches!(bit, Folded::Known(false));
+    match (select.secret(), on_true.secret()) {
+        (Some(select), Some(on_true)) if selects.lanes > 1 && on_false.iter().all(is_zero) => {
+            g.and_groups(select, &broadcast(*shape, on_true, selects.lanes)).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 fn words<W: Clone>((shape, bits): Operand<'_, W>) -> Vec<Vec<W>> {

@@ -343,6 +343,10 @@ pub(crate) fn run_statement<M: Machine>(
         Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
             return run_table(machine, env, statement, *op);
         }
+        Op::Word(op @ WordOp::Reshape, attrs) => {
+            machine.working(work(*op, attrs, &[shape(args[0])]), |_| Ok(()))?;
+            return Ok(env.take(statement));
+        }
         Op::Word(op, attrs) => return run_word(machine, env, *op, attrs, args),
         Op::Lanes { at, count, stride } => {
             let (width, first) = (shape(args[0]).width as usize, at.position(&env.counters));

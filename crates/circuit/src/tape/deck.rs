@@ -137,7 +137,18 @@ impl Deck<Block> {
     /// Does all of some steps that are no ANDs, as [`Deck::linear`].
     pub fn linear_all(&mut self, steps: &[Step], one: Block) {
         if self.lanes == 1 {
-            return steps.iter().for_each(|step| self.linear(step, one));
+            let cells = &mut self.cells[..];
+            for step in steps {
+                let [a, b, out] = [step.a, step.b, step.out].map(|slot| slot as usize);
+                cells[out] = match step.op {
+                    Op::Zero => Block::ZERO,
+                    Op::One => one,
+                    Op::Not => cells[a] ^ one,
+                    Op::Xor => cells[a] ^ cells[b],
+                    Op::And | Op::Group => unreachable!("an AND is not linear"),
+                };
+            }
+            return;
         }
         for steps in steps.chunk_by(|a, b| (a.op, b.op) == (Op::Xor, Op::Xor)) {
             match steps[0].op {

@@ -359,6 +359,7 @@ impl Gates for YaoParty<'_> {
                         let input = [a, b].map(|cell| deck.cells_mut()[cell]);
                         deck.cells_mut()[out] = self.session.and(input)?;
                     }
+                    ands if count == 1 => self.batch_of_one_lane(&mut deck, ands)?,
                     ands => self.batch(&mut deck, ands)?,
                 }
             }
@@ -370,6 +371,26 @@ impl Gates for YaoParty<'_> {
 }
 
 impl YaoParty<'_> {
+    /// The ANDs of a batch on one lane, [`BATCH`] at a time.
+    fn batch_of_one_lane(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
+        let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
+        let (mut cells, mut waiting) = ([0; BATCH], 0);
+        for step in ands.iter().filter(|step| step.op == Op::And) {
+            let [left, right, to] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
+            (a[waiting], b[waiting]) = (deck.cells_mut()[left], deck.cells_mut()[right]);
+            cells[waiting] = to;
+            waiting += 1;
+            if waiting == BATCH {
+                self.session.ands([&a, &b], &mut out)?;
+                deck.scatter(&cells, &out);
+                waiting = 0;
+            }
+        }
+        self.session.ands([&a[..waiting], &b[..waiting]], &mut out[..waiting])?;
+        deck.scatter(&cells[..waiting], &out);
+        Ok(())
+    }
+
     /// The ANDs of a batch on all lanes, [`BATCH`] at a time.
     fn batch(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
         let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
