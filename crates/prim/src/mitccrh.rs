@@ -51,7 +51,7 @@ impl Mitccrh {
 
     /// [`Mitccrh::singles`] of two blocks or [`Mitccrh::pairs`] of four, which wait for the hashes before them.
     #[inline(always)]
-    pub fn few<const PER_KEY: usize, const N: usize>(&mut self, blocks: &mut [Block; N]) {
+    pub(crate) fn few<const PER_KEY: usize, const N: usize>(&mut self, blocks: &mut [Block; N]) {
         let Some(queue) = &mut self.queue else { return self.run::<PER_KEY>(blocks) };
         self.next += (N / PER_KEY) as u64;
         queue.hash_few::<PER_KEY, N>(blocks);
@@ -144,6 +144,12 @@ mod tests {
     fn a_block_without_a_partner_uses_up_a_key() {
         let start = Block::new(5);
         for cpu in Cpu::all() {
+            for n in 1..140 {
+                let mut pairs = vec![Block::ONE; n];
+                let mut hash = Mitccrh::on(cpu, start);
+                hash.pairs(&mut pairs);
+                assert_eq!(pairs[n - 1], reference(start, (n as u64 - 1) / 2, Block::ONE), "{n}");
+            }
             let mut hash = Mitccrh::on(cpu, start);
             let mut key = 0;
             for n in [1usize, 3, 5, 7, 9, 61, 63, 65, 67, 1, 129] {

@@ -343,11 +343,7 @@ pub(crate) fn run_statement<M: Machine>(
         Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) => {
             return run_table(machine, env, statement, *op);
         }
-        Op::Word(op @ WordOp::Reshape, attrs) => {
-            machine.working(work(*op, attrs, &[shape(args[0])]), |_| Ok(()))?;
-            return Ok(env.take(statement));
-        }
-        Op::Word(op, attrs) => return run_word(machine, env, *op, attrs, args),
+        Op::Word(op, attrs) => return run_word(machine, env, statement, *op, attrs),
         Op::Lanes { at, count, stride } => {
             let (width, first) = (shape(args[0]).width as usize, at.position(&env.counters));
             let lanes = env.get(args[0]).lanes(width, first, *count as usize, *stride);
@@ -423,14 +419,17 @@ fn gates<M: Machine>(
 
 fn run_word<M: Machine>(
     machine: &mut M,
-    env: &Env<'_, M::Wire>,
+    env: &mut Env<'_, M::Wire>,
+    statement: &Statement,
     op: WordOp,
     attrs: &[u32],
-    args: &[ValueId],
 ) -> Result<Values<M::Wire>, M::Error> {
-    let shape = |id: ValueId| env.shape(id);
-    let shapes: Vec<Shape> = args.iter().map(|id| shape(*id)).collect();
-    let operands: Vec<_> = args.iter().map(|id| (shape(*id), env.get(*id))).collect();
+    let args = &statement.args;
+    let shapes: Vec<Shape> = args.iter().map(|id| env.shape(*id)).collect();
+    if op == WordOp::Reshape {
+        return machine.working(work(op, attrs, &shapes), |_| Ok(env.take(statement)));
+    }
+    let operands: Vec<_> = args.iter().map(|id| (env.shape(*id), env.get(*id))).collect();
     if is_each_lane(op) {
         // The machine tells itself how many lanes it looks at.
         return apply(machine, op, attrs, &operands);
@@ -452,7 +451,7 @@ fn run_table<M: Machine>(
     let wires = |id: &ValueId| env.get(*id).secret().map(<[_]>::to_vec);
     let others: Option<Vec<Vec<M::Wire>>> = args[1..].iter().map(wires).collect();
     let (Some(others), Some(_)) = (others, env.get(args[0]).secret()) else {
-        return run_word(machine, env, op, &[], args);
+        return run_word(machine, env, statement, op, &[]);
     };
     let shapes: Vec<Shape> = args.iter().map(|id| env.shape(*id)).collect();
     // A table that is used up becomes the memory; of any other, a copy does.

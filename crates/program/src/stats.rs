@@ -712,7 +712,7 @@ impl Machine for Tally {
         let carried: Values<u64> = carried.into_iter().map(|value| level(value, before)).collect();
         let outside = std::mem::take(&mut self.course);
         let may_be_tape = !self.in_map && !carried.iter().any(Value::is_memory);
-        let without = may_be_tape.then(|| self.stats.clone());
+        let without = if may_be_tape { Some(self.copy()?) } else { None };
         env.counters.push(0);
         let results = self.weighted(u64::from(trips), u64::from(trips), |tally| {
             run_block(module, tally, env, body, carried)
@@ -779,14 +779,14 @@ impl Machine for Tally {
         then: &Block,
         otherwise: &Block,
     ) -> Result<Values<u64>, StatsError> {
-        let before = (self.stats.clone(), self.course);
+        let before = (self.copy()?, self.course);
         let mut branch = |tally: &mut Tally, block: &Block| {
             (tally.stats, tally.course) = before.clone();
             let values = run_block(module, tally, env, block, Vec::new())?;
             values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
         };
         let first = branch(self, then)?;
-        let (costs, course) = (self.stats.clone(), self.course);
+        let (costs, course) = (self.copy()?, self.course);
         let second = branch(self, otherwise)?;
         self.stats.at_least(&costs);
         self.course = self.course.or(course);

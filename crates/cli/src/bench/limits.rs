@@ -183,8 +183,8 @@ fn table(bytes: usize) -> Vec<Block> {
 
 /// Bytes a second of pages that were never touched.
 fn fresh() -> f64 {
-    const RUN: usize = 1 << 20;
-    // More than the allocator would keep from what was freed.
+    // More than a large page, and all of them more than the allocator would keep from what was freed.
+    const RUN: usize = 4 << 20;
     let mut pages = vec![0u8; RUNS * RUN];
     let touch = |pages: &mut [u8]| {
         let start = spent();

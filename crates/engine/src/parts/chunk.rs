@@ -247,7 +247,8 @@ pub(crate) trait Pass {
 /// core stays together, however wide. `pending` is scratch: one flag a slot, all clear before and
 /// after. The walk depends on the program alone, so both parties batch alike.
 pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mut impl Pass) {
-    let mut waiting = Waiting { rows: Vec::with_capacity(batch), count: 0, pending };
+    debug_assert!(batch > 0, "a batch has ANDs");
+    let mut waiting = Gathered { rows: Vec::with_capacity(batch), count: 0, pending };
     for group in groups(gates) {
         if waiting.count >= batch || group.iter().any(|gate| gate.touches(waiting.pending)) {
             waiting.flush(pass);
@@ -277,13 +278,13 @@ pub(crate) fn walk(gates: &[Gate], batch: usize, pending: &mut [bool], pass: &mu
 }
 
 /// Outputs of gathered ANDs.
-struct Waiting<'p> {
+struct Gathered<'p> {
     rows: Vec<Gate>,
     count: usize,
     pending: &'p mut [bool],
 }
 
-impl Waiting<'_> {
+impl Gathered<'_> {
     #[inline]
     fn add(&mut self, ands: &Gate) {
         self.marks(ands).fill(true);
@@ -317,7 +318,14 @@ mod tests {
 
     impl Pass for Clear {
         fn linear(&mut self, gate: &Gate) {
-            gate.linear(&mut self.values, true);
+            for [a, b, out] in gate.each() {
+                self.values[out] = match gate.kind {
+                    Kind::Zero => false,
+                    Kind::One => true,
+                    Kind::Not => !self.values[a],
+                    _ => self.values[a] ^ self.values[b],
+                };
+            }
         }
         fn gather(&mut self, ands: &[Gate]) {
             for [a, b, out] in ands.iter().flat_map(Gate::each) {

@@ -18,7 +18,7 @@ pub trait Executor {
     /// Most bits of one input.
     const PIECE: usize;
 
-    /// Whether it takes rows of ANDs as one gate.
+    /// Whether it takes rows of ANDs as one gate; otherwise each is a gate of its own.
     const ROWS_OF_ANDS: bool = false;
 
     /// This side's role.

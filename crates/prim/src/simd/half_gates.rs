@@ -97,6 +97,7 @@ impl<V: Vector> Steps<V> for Garbling<'_, V> {
         keys: usize,
         rounds: impl FnMut(usize) -> [V; N],
     ) {
+        debug_assert!(keys.is_multiple_of(2), "a gate has two keys");
         let mut gates = self.gates.take(keys / 2);
         let tables = self.tables.split_off_mut(..keys).unwrap_or_default();
         let zero = V::load(cpu, &[]);
@@ -144,6 +145,7 @@ impl<V: Vector> Steps<V> for Evaluation<'_> {
         keys: usize,
         rounds: impl FnMut(usize) -> [V; N],
     ) {
+        debug_assert!(keys.is_multiple_of(2), "a gate has two keys");
         let mut gates = self.gates.take(keys / 2);
         let (tables, later) = self.tables.split_at(keys);
         self.tables = later;

@@ -12,10 +12,10 @@ const SLICED: usize = 4;
 /// Sets of registers that are expanded side by side: each waits for the S-box most of the time.
 const SETS: usize = 2;
 
-/// Registers of round keys of a unit.
+/// Registers that the round keys of a unit take, in each round.
 const WIDE: usize = SETS * SLICED;
 
-/// The most keys of a unit: of four lanes.
+/// Keys of a unit where registers have four lanes, which are the most.
 const MOST: usize = 4 * WIDE;
 
 /// The most blocks that are hashed with the least latency, not at the highest rate.
@@ -23,8 +23,8 @@ const FEW: usize = 4;
 
 /// The keys `start xor k` for k = 0, 1, .., expanded a unit ahead of their use: [`WIDE`] for each lane of a register.
 ///
-/// Hashes take up the units for AES, expansion those that shuffle: a unit that is used as a whole is replaced by the next one on the way. Small calls
-/// that depend on each other cost the latency of the cipher alone.
+/// What ciphers and what shuffles are two ports of a processor: while a unit is used as a whole, the next one is expanded in its place. Small calls that
+/// depend on each other cost the latency of the cipher alone.
 pub(crate) struct KeyQueue {
     cpu: Cpu,
     start: Block,
@@ -49,7 +49,7 @@ impl KeyQueue {
         KeyQueue { cpu, start, next: 0, used: unit, unit, keys }
     }
 
-    /// The unit that works under its keys.
+    /// What its keys are laid out for.
     pub(crate) fn cpu(&self) -> Cpu {
         self.cpu
     }
@@ -198,6 +198,11 @@ pub(super) trait Steps<V: Vector> {
     /// Keys that it is yet to use.
     fn left(&self) -> usize;
 
+    /// How many of those have all that one key is for.
+    fn full(&self) -> usize {
+        self.left()
+    }
+
     /// Uses the next `keys` keys, which are all lanes of the `N` (an even number) registers that `rounds` gives for each round in turn, or if not
     /// `FULL` the first ones.
     fn step<const N: usize, const FULL: bool>(
@@ -220,13 +225,12 @@ pub(super) fn run<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue, steps: &mut impl
         if queue.used == unit {
             refill::<V>(cpu, queue);
         }
-        if queue.used == 0 && left >= unit {
+        if queue.used == 0 && steps.full() >= unit {
             whole::<V>(cpu, queue, steps);
             continue;
         }
-        let left = left.min(unit - queue.used);
-        let keys = left.min(SLICED * V::LANES);
-        if keys == SLICED * V::LANES {
+        let keys = left.min(unit - queue.used).min(SLICED * V::LANES);
+        if keys == SLICED * V::LANES && steps.full() >= keys {
             part::<V, SLICED, true>(cpu, queue, steps, SLICED * V::LANES);
         } else if keys <= 2 * V::LANES {
             part::<V, 2, false>(cpu, queue, steps, keys);
@@ -342,6 +346,11 @@ impl<V: Vector, const PER_KEY: usize> Steps<V> for Blocks<'_, PER_KEY> {
     #[inline(always)]
     fn left(&self) -> usize {
         self.0.len().div_ceil(PER_KEY)
+    }
+
+    #[inline(always)]
+    fn full(&self) -> usize {
+        self.0.len() / PER_KEY
     }
 
     #[inline(always)]

@@ -2,11 +2,17 @@
 
 use cenote_circuit::{Gates, Op, Operand, Step, Tape};
 
-use super::{SINGLE, StatsError, Tally, add};
+use super::{SINGLE, Stats, StatsError, Tally, add};
 use crate::run::Machine;
 use crate::tapes::Rounds;
 
 impl Tally {
+    /// A copy of the figures so far, which takes as long as there are kinds of multiplexers and memories.
+    pub(super) fn copy(&mut self) -> Result<Stats, StatsError> {
+        self.look(self.stats.muxes.len() + self.stats.memories.len())?;
+        Ok(self.stats.clone())
+    }
+
     /// Counts a round of a loop as one lane of its tape, which is weighed by all of them: what it reads is as deep as anything before.
     pub(super) fn round(&mut self, rounds: &Rounds, before: u64) -> Result<(), StatsError> {
         let (tape, lanes) = (&rounds.tape, rounds.lanes);

@@ -30,8 +30,8 @@ use std::ops::BitXor;
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
+use super::gate_hash::GateHash;
 use super::share::Share;
-use crate::parts::gate_hash::GateHash;
 
 /// One party's shares of the masks of an AND gate.
 #[derive(Clone, Copy, Default)]
@@ -153,8 +153,8 @@ pub fn evaluator_term(gate: &Gate, a: bool, b: bool, out: bool, delta: Block) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backends::wrk::gate_hash::BATCH;
     use crate::backends::wrk::share::dealer::Dealer;
-    use crate::parts::gate_hash::BATCH;
 
     struct Batch {
         d: Dealer,

@@ -6,12 +6,12 @@ use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
 use super::Core;
+use super::gate_hash::{BATCH, GateHash};
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage, mac_hash};
 use crate::backends::wrk::authenticated_half_gates::{Active, Gate, evaluate, evaluator_term};
 use crate::backends::wrk::tags;
 use crate::parts::chunk::{Gate as Recorded, Pass, walk};
-use crate::parts::gate_hash::{BATCH, GateHash};
 
 /// The evaluator's data of each live wire and its chunks in flight.
 #[derive(Default)]

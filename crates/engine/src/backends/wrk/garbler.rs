@@ -6,12 +6,12 @@ use cenote_net::Fault;
 use cenote_prim::{Block, Secret, bits};
 
 use super::Core;
+use super::gate_hash::{BATCH, GateHash};
 use super::masks::{Beaver, Ready};
 use super::messages::{Report, TableMessage};
 use crate::backends::wrk::authenticated_half_gates::{Gate, GateMacs, garble, garbler_term};
 use crate::backends::wrk::tags;
 use crate::parts::chunk::{Chunk, Gate as Recorded, Kind, Pass, walk};
-use crate::parts::gate_hash::{BATCH, GateHash};
 
 /// The garbler's data of each live wire and its chunks in flight.
 #[derive(Default)]

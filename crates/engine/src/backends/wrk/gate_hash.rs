@@ -5,7 +5,7 @@ use cenote_prim::mitccrh::Mitccrh;
 use zeroize::Zeroize;
 
 /// Largest batch of gates hashed side by side.
-pub const BATCH: usize = 32;
+pub(super) const BATCH: usize = 32;
 
 /// A run of gates under MITCCRH. Key indices 2 g and 2 g + 1 belong to gate g of the run.
 pub struct GateHash {
