@@ -396,6 +396,8 @@ fn touched(statement: &Statement, bits: impl Fn(ValueId) -> usize) -> usize {
         // What is used up is changed where it is.
         Op::Put(_) => bits(args[1]) + copied(0),
         Op::Word(WordOp::Slice, _) => results,
+        // What is used up goes on as it is.
+        Op::Word(WordOp::Reshape, _) => copied(0),
         // Layers of adders, each two thirds of the one before.
         Op::Word(WordOp::Sum | WordOp::SumS, _) => results.saturating_add(3 * bits(args[0])),
         Op::Word(..) => args.iter().map(|id| bits(*id)).fold(results, usize::max),
