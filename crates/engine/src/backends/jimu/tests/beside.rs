@@ -171,9 +171,15 @@ fn both<G: Send, E>(
     evaluate: impl FnOnce(&mut JimuSession) -> E,
 ) -> (G, E) {
     thread::scope(|scope| {
-        let garbler = scope.spawn(move || garble(&mut open(a, Role::Garbler)));
-        let evaluated = evaluate(&mut open(b, Role::Evaluator));
-        (garbler.join().expect("no panic"), evaluated)
+        let garbler = scope.spawn(move || {
+            let mut session = open(a, Role::Garbler);
+            (garble(&mut session), session)
+        });
+        // Neither session ends before both are done: it would take the peer's supply with it.
+        let mut session = open(b, Role::Evaluator);
+        let evaluated = evaluate(&mut session);
+        let (garbled, _garbler) = garbler.join().expect("no panic");
+        (garbled, evaluated)
     })
 }
 
