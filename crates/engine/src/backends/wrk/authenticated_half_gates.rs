@@ -73,7 +73,7 @@ impl BitXor for Active {
 /// Garbles independent gates: writes two table blocks a gate to `tables` and L_{c,0} to `out`.
 ///
 /// # Panics
-/// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
+/// If the slices do not describe the same number of gates, or more than a batch of `GateHash`.
 pub fn garble(
     hash: &mut GateHash,
     delta: Block,
@@ -99,7 +99,7 @@ pub fn garble(
 /// those from `first` on belong to these gates.
 ///
 /// # Panics
-/// If the slices do not describe the same number of gates, or more than a batch of [`GateHash`].
+/// If the slices do not describe the same number of gates, or more than a batch of `GateHash`.
 pub fn evaluate(
     hash: &mut GateHash,
     gates: &[Gate],
