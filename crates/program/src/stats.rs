@@ -783,7 +783,7 @@ impl Machine for Tally {
         let mut branch = |tally: &mut Tally, block: &Block| {
             (tally.stats, tally.course) = before.clone();
             let values = run_block(module, tally, env, block, Vec::new())?;
-            values.into_iter().map(|value| wires(tally, value)).collect::<Result<Vec<_>, _>>()
+            all_wires(tally, values)
         };
         let first = branch(self, then)?;
         let (costs, course) = (self.copy()?, self.course);

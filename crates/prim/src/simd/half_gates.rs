@@ -68,10 +68,18 @@ impl<'a> Gates<'a> {
         [V::load(cpu, register::<V, FULL>(a, i)), V::load(cpu, register::<V, FULL>(b, i))]
     }
 
-    /// Writes register `i` of the labels that the halves of gates add up to.
+    /// Writes register `i` of the labels of gates, from their inputs, what is hashed of each of these, and what is added of `half` where its permute bit is set.
     #[inline(always)]
-    fn put<V: Vector, const FULL: bool>(&mut self, i: usize, halves: [V; 2]) {
-        let (left, right) = halves[0].unzip(halves[1]);
+    fn put<V: Vector, const FULL: bool>(
+        &mut self,
+        i: usize,
+        [a, b]: [V; 2],
+        hashed: [V; 2],
+        half: [V; 2],
+    ) {
+        let bits = a.spread_lsb().zip(b.spread_lsb());
+        let sides = [hashed[0].xor(half[0].and(bits.0)), hashed[1].xor(half[1].and(bits.1))];
+        let (left, right) = sides[0].unzip(sides[1]);
         left.xor(right).store(register_mut::<V, FULL>(self.out, i));
     }
 }
@@ -113,16 +121,12 @@ impl<V: Vector> Steps<V> for Garbling<'_, V> {
         cipher(&mut x, rounds);
         for (i, h) in x.as_chunks::<2>().0.iter().enumerate() {
             let [a, b] = gates.labels::<V, FULL>(cpu, i);
-            let (bit_a, bit_b) = (a.spread_lsb(), b.spread_lsb());
-            let [bits, own, label] =
-                [bit_a.zip(bit_b), self.delta.and(bit_b).zip(zero), zero.zip(a)];
+            let own = self.delta.and(b.spread_lsb()).zip(zero);
+            let label = zero.zip(a);
             let half = [h[0][0].xor(h[0][1]).xor(own.0), h[1][0].xor(h[1][1]).xor(own.1)];
             half[0].xor(label.0).store(register_mut::<V, FULL>(tables, 2 * i));
             half[1].xor(label.1).store(register_mut::<V, FULL>(tables, 2 * i + 1));
-            gates.put::<V, FULL>(
-                i,
-                [h[0][0].xor(half[0].and(bits.0)), h[1][0].xor(half[1].and(bits.1))],
-            );
+            gates.put::<V, FULL>(i, [a, b], [h[0][0], h[1][0]], half);
         }
     }
 }
@@ -159,15 +163,12 @@ impl<V: Vector> Steps<V> for Evaluation<'_> {
         cipher(&mut x, rounds);
         for (i, h) in x.as_chunks::<2>().0.iter().enumerate() {
             let [a, b] = gates.labels::<V, FULL>(cpu, i);
-            let (bits, label) = (a.spread_lsb().zip(b.spread_lsb()), zero.zip(a));
+            let label = zero.zip(a);
             let half = [
                 V::load(cpu, register::<V, FULL>(tables, 2 * i)).xor(label.0),
                 V::load(cpu, register::<V, FULL>(tables, 2 * i + 1)).xor(label.1),
             ];
-            gates.put::<V, FULL>(
-                i,
-                [h[0][0].xor(half[0].and(bits.0)), h[1][0].xor(half[1].and(bits.1))],
-            );
+            gates.put::<V, FULL>(i, [a, b], [h[0][0], h[1][0]], half);
         }
     }
 }

@@ -252,10 +252,7 @@ fn whole<V: Vector>(cpu: V::Cpu, queue: &mut KeyQueue, steps: &mut impl Steps<V>
         #[inline(always)]
         |round| {
             let row = &mut rows[round];
-            let mut keys = [V::load(cpu, &[]); WIDE];
-            for (i, key) in keys.iter_mut().enumerate() {
-                *key = V::load(cpu, &row[i * V::LANES..(i + 1) * V::LANES]);
-            }
+            let keys = load::<V, WIDE, true>(cpu, row);
             if round > 0 {
                 next.advance(cpu, RCON[round - 1]);
             }
@@ -278,14 +275,18 @@ fn part<V: Vector, const N: usize, const FULL: bool>(
         cpu,
         keys,
         #[inline(always)]
-        |round| {
-            let mut keys = [V::load(cpu, &[]); N];
-            for (i, key) in keys.iter_mut().enumerate() {
-                *key = V::load(cpu, register::<V, FULL>(&rows[round][at..], i));
-            }
-            keys
-        },
+        |round| load::<V, N, FULL>(cpu, &rows[round][at..]),
     );
+}
+
+/// The first blocks of a row, in `N` registers.
+#[inline(always)]
+fn load<V: Vector, const N: usize, const FULL: bool>(cpu: V::Cpu, row: &[Block]) -> [V; N] {
+    let mut registers = [V::load(cpu, &[]); N];
+    for (i, x) in registers.iter_mut().enumerate() {
+        *x = V::load(cpu, register::<V, FULL>(row, i));
+    }
+    registers
 }
 
 /// What register `i` takes of the blocks: not fewer than it has lanes if they are `FULL`.
