@@ -9,7 +9,7 @@ use zeroize::DefaultIsZeroes;
 
 use crate::gates::Gates;
 use crate::program::Program;
-use crate::tape::{Op, Operand, Tape};
+use crate::tape::{DeckCell, Op, Operand, Tape};
 
 /// Gates by type and the multiplicative depth of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,8 @@ impl Counter {
 pub struct Depth(pub u32);
 
 impl DefaultIsZeroes for Depth {}
+
+impl DeckCell for Depth {}
 
 impl Gates for Counter {
     type Wire = Depth;

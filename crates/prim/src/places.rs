@@ -44,6 +44,45 @@ pub fn xor_rows(cells: &mut [Block], len: usize, steps: impl Iterator<Item = [u3
     }
 }
 
+/// Puts the words of `len` lanes into rows: the block of place j of the word of lane i goes to place i of the row `rows[j]`, if there is one.
+/// Row r of `cells` is the `len` blocks from `r * len` on.
+///
+/// # Panics
+/// If a word is shorter than `rows`, or a row is not in `cells`.
+pub fn words_to_rows<'w>(
+    cells: &mut [Block],
+    len: usize,
+    rows: &[Option<u32>],
+    word: impl Fn(usize) -> &'w [Block],
+) {
+    match Cpu::current() {
+        Some(cpu) => places::words_to_rows(cpu, cells, len, rows, word),
+        None => {
+            for lane in 0..len {
+                for (row, block) in rows.iter().zip(&word(lane)[..rows.len()]) {
+                    row.iter().for_each(|row| cells[*row as usize * len + lane] = *block);
+                }
+            }
+        }
+    }
+}
+
+/// The way back of [`words_to_rows`]: the words of `len` lanes one after the other.
+///
+/// # Panics
+/// If `out` is shorter than all of them, or a row is not in `cells`.
+pub fn rows_to_words(cells: &[Block], len: usize, rows: &[u32], out: &mut [Block]) {
+    match Cpu::current() {
+        Some(cpu) => places::rows_to_words(cpu, cells, len, rows, out),
+        None => {
+            for (lane, word) in out.chunks_exact_mut(rows.len().max(1)).enumerate().take(len) {
+                let row = |row: &u32| cells[*row as usize * len + lane];
+                word.iter_mut().zip(rows).for_each(|(block, at)| *block = row(at));
+            }
+        }
+    }
+}
+
 /// Takes from every block the bits that `keep` has, then adds `patch` to the one at `place`, if there is one. The
 /// place is secret: every block is read and written.
 pub fn add_at(blocks: &mut [Block], place: u32, patch: Block, keep: Block) {
@@ -139,6 +178,35 @@ mod tests {
         let mut blocks = before.clone();
         add_at(&mut blocks, 5, patch, Block::new(u128::MAX));
         assert!(blocks[5] == before[5] ^ patch && blocks[6..] == before[6..]);
+    }
+
+    #[test]
+    fn words_become_rows_and_words_again_at_every_level() {
+        for cpu in Cpu::all().into_iter().flatten() {
+            for (lanes, bits) in (1..11).flat_map(|lanes| (0..11).map(move |bits| (lanes, bits))) {
+                let wires = random(lanes * (bits + 3) + 1, 9);
+                let word = |lane: usize| &wires[1 + lane * (bits + 3)..][..bits];
+                // Rows in no order; one in four is not wanted.
+                let rows: Vec<_> = (0..bits as u32).map(|j| (j * 7 + 3) % 11).collect();
+                let some: Vec<_> = rows.iter().map(|j| (j % 4 != 1).then_some(*j)).collect();
+                let mut cells = random(11 * lanes, 5);
+                let mut expected = cells.clone();
+                for (lane, (j, row)) in
+                    (0..lanes).flat_map(|lane| some.iter().enumerate().map(move |it| (lane, it)))
+                {
+                    row.iter().for_each(|r| expected[*r as usize * lanes + lane] = word(lane)[j]);
+                }
+                places::words_to_rows(cpu, &mut cells, lanes, &some, word);
+                assert!(cells == expected, "{lanes} x {bits}");
+
+                let mut out = random(lanes * bits + 2, 6);
+                let after = out[lanes * bits..].to_vec();
+                places::rows_to_words(cpu, &cells, lanes, &rows, &mut out);
+                let flat = (0..lanes).flat_map(|lane| rows.iter().map(move |row| (lane, row)));
+                let words = flat.map(|(lane, row)| cells[*row as usize * lanes + lane]);
+                assert!(out == words.chain(after).collect::<Vec<_>>(), "{lanes} x {bits}");
+            }
+        }
     }
 
     /// Rows that are the same, and lengths that fill no register.

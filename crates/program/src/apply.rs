@@ -1,7 +1,5 @@
 //! Word operations on a machine, by the gadgets of the standard library.
 
-use std::borrow::Cow;
-
 use cenote_circuit::gadgets::{self, Order};
 use cenote_circuit::{Access, Gates, Rows};
 
@@ -40,8 +38,10 @@ pub(crate) fn apply<G: EachLane>(
     if is_each_lane(op) {
         return g.each_lane(op, args);
     }
-    if op == MatMul {
-        return mat_mul(g, attrs, args).map(|product| vec![product]);
+    match op {
+        MatMul => return mat_mul(g, attrs, args).map(|product| vec![product]),
+        Sum | SumS => return sum(g, op == SumS, attrs, args[0]).map(|sums| vec![sums]),
+        _ => {}
     }
     let folded: Vec<_> = args.iter().map(|(shape, value)| (*shape, value.bits())).collect();
     let folded: Vec<_> = folded.iter().map(|(shape, bits)| (*shape, &bits[..])).collect();
@@ -51,7 +51,6 @@ pub(crate) fn apply<G: EachLane>(
         return Ok(vec![Value::of(bits)]);
     }
     let bits = match op {
-        Sum | SumS => sum(fold, op == SumS, attrs, folded[0])?,
         Lookup => {
             let places: Vec<_> = folded[1].1.chunks(folded[1].0.width as usize).collect();
             lookup(fold, rows_of(folded[0].1, folded[0].0), &places)?
@@ -91,15 +90,9 @@ fn without_constants<G: Gates>(
         Rand | Ror | Rxor => reduce(g, op, attrs[0] as usize, args[0])?,
         Sort => sort(g, attrs, None, args[0])?,
         TopK => sort(g, &attrs[1..], Some(attrs[0] as usize), args[0])?,
-        Sum if fills(args[0].0, attrs[0], attrs[1]) => sum(g, false, attrs, args[0])?,
         _ => return Ok(None),
     };
     Ok(Some(bits))
-}
-
-/// Whether the sums of lanes of this shape, in groups, have something in every bit.
-fn fills(shape: Shape, width: u32, groups: u32) -> bool {
-    width <= shape.width + (shape.lanes / groups.max(1)).max(1).ilog2()
 }
 
 /// About the gates of `op` before any is folded: what it takes to execute it on constants.
@@ -161,31 +154,79 @@ fn words<W: Clone>((shape, bits): Operand<'_, W>) -> Vec<Vec<W>> {
     bits.chunks(shape.width as usize).map(<[W]>::to_vec).collect()
 }
 
+/// The sum of each group of lanes. What a sum cannot fill is added to none of its numbers.
 fn sum<G: Gates>(
     g: &mut G,
     signed: bool,
     attrs: &[u32],
-    value: Operand<'_, G::Wire>,
+    (shape, value): (Shape, &Value<G::Wire>),
+) -> Result<Value<G::Wire>, G::Error> {
+    let (width, groups) = (attrs[0] as usize, attrs[1]);
+    let (operand, count) = (shape.width as usize, shape.lanes / groups);
+    let signed = signed && operand < width;
+    let log = count.next_power_of_two().ilog2() as usize;
+    let filled = if signed { operand + log } else { bits_of_sum(operand, count) }.min(width);
+    let shape = Shape::vector(count, shape.width);
+    let size = count as usize * operand;
+    let mut sums = Value::Secret(Vec::with_capacity(groups as usize * width));
+    for group in 0..groups as usize {
+        let range = group * size..(group + 1) * size;
+        // All sums have something in every bit; the number that signs add is in none, if it is a power of two.
+        let sum = match value.secret() {
+            Some(bits) if !signed || count.is_power_of_two() => {
+                Value::Secret(sum_of_group(g, signed, filled, (shape, &bits[range]))?)
+            }
+            _ => {
+                let bits = &value.bits()[range];
+                Value::of(sum_of_group(&mut Fold::new(g), signed, filled, (shape, bits))?)
+            }
+        };
+        sums.append(extended(sum, signed, width));
+    }
+    Ok(sums)
+}
+
+/// Bits of the sum of `count` numbers of so many bits.
+fn bits_of_sum(width: usize, count: u32) -> usize {
+    match width {
+        0..64 => (u128::from(count) * ((1 << width) - 1)).checked_ilog2().map_or(0, |top| top + 1)
+            as usize,
+        // There are fewer than 2^32 of them.
+        _ => width + count.next_power_of_two().ilog2() as usize,
+    }
+}
+
+fn sum_of_group<G: Gates>(
+    g: &mut G,
+    signed: bool,
+    width: usize,
+    (shape, bits): Operand<'_, G::Wire>,
 ) -> Result<Vec<G::Wire>, G::Error> {
-    let (width, groups) = (attrs[0] as usize, attrs[1] as usize);
-    let mut operand = value.0.width as usize;
-    let mut bits = Cow::Borrowed(value.1);
-    if signed && operand < width {
-        // A sign stands in all bits above it.
-        let above = |word: &[G::Wire]| vec![word[operand - 1].clone(); width - operand];
-        bits =
-            bits.chunks(operand).flat_map(|word| [word.to_vec(), above(word)].concat()).collect();
-        operand = width;
+    let words = || bits.chunks(shape.width as usize).collect::<Vec<_>>();
+    match shape.width {
+        _ if signed => gadgets::sum_signed(g, &words(), width),
+        1 => gadgets::sum_bits(g, bits, width),
+        _ => gadgets::sum(g, &words(), width),
     }
-    let mut out = Vec::with_capacity(groups * width);
-    for group in bits.chunks(bits.len() / groups) {
-        out.extend(if operand == 1 {
-            gadgets::sum_bits(g, group, width)?
-        } else {
-            gadgets::sum(g, &group.chunks(operand).collect::<Vec<_>>(), width)?
-        });
+}
+
+/// A word with zeros above it, or its sign.
+fn extended<W: Clone>(word: Value<W>, signed: bool, width: usize) -> Value<W> {
+    let more = width - word.len();
+    match (word, signed) {
+        (word, _) if more == 0 => word,
+        (Value::Secret(mut wires), true) => {
+            let sign = wires[wires.len() - 1].clone();
+            wires.resize(width, sign);
+            Value::Secret(wires)
+        }
+        (word, signed) => {
+            let mut bits = word.into_bits();
+            let sign = if signed { bits[bits.len() - 1].clone() } else { Folded::Known(false) };
+            bits.resize(width, sign);
+            Value::of(bits)
+        }
     }
-    Ok(out)
 }
 
 /// The lanes of each group joined by `op`. All groups halve together, so that a round is one batch.
@@ -299,8 +340,7 @@ fn mat_mul<G: EachLane>(
         let sums = [width, places.len() as u32];
         let shape = Shape::vector(products, 2 * wide);
         for full in full {
-            let sum = sum(&mut Fold::new(g), attrs[3] == 1, &sums, (shape, &full.bits()))?;
-            out.append(Value::of(sum));
+            out.append(sum(g, attrs[3] == 1, &sums, (shape, &full))?);
         }
     }
     Ok(out)

@@ -216,6 +216,21 @@ pub fn sum<G: Gates>(
     columns.total(g)
 }
 
+/// [`sum`] of signed numbers, of any widths: signs cost no AND beyond those of their column, as each is its complement and a public number.
+pub fn sum_signed<G: Gates>(
+    g: &mut G,
+    operands: &[&[G::Wire]],
+    width: usize,
+) -> Result<Bits<G>, G::Error> {
+    let mut columns = Columns::new(width);
+    for operand in operands {
+        let Some((sign, bits)) = operand.split_last() else { continue };
+        columns.add(bits, 0);
+        columns.subtract(g, std::slice::from_ref(sign), bits.len())?;
+    }
+    columns.total(g)
+}
+
 /// [`add`] on many lanes.
 pub fn add_many<G: Gates>(
     g: &mut G,

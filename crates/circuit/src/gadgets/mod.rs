@@ -35,7 +35,7 @@ mod top;
 pub use aes::{Aes128Key, aes128, aes128_many};
 pub use arith::{
     add, add_carry, add_constant, add_many, negate, negate_if, negate_many, sub, sub_borrow,
-    sub_many, sum,
+    sub_many, sum, sum_signed,
 };
 pub use compare::{
     eq, eq_many, is_zero, le, le_signed, lt, lt_many, lt_signed, lt_signed_many, nonzero,

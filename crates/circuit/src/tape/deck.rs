@@ -3,13 +3,66 @@
 use std::ops::BitXor;
 
 use cenote_prim::Block;
-use cenote_prim::places::xor_rows;
+use cenote_prim::places::{rows_to_words, words_to_rows, xor_rows};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Op, Operand, Starts, Step, Tape, lane_groups};
+use super::{Op, Operand, Step, Tape, lane_groups};
 
-/// Words of at most so many bits are loaded bit by bit, longer ones lane by lane.
-const NARROW: usize = 8;
+/// What a deck keeps of a wire.
+pub trait DeckCell: Copy + Default + Zeroize {
+    /// Puts the words of `lanes` lanes into rows: wire j of the word of each goes to the row of `slots[j]`, if it has one.
+    fn to_rows<'w>(
+        cells: &mut [Self],
+        lanes: usize,
+        slots: &[Option<u32>],
+        word: impl Fn(usize) -> &'w [Self],
+    ) where
+        Self: 'w,
+    {
+        // Bit by bit, the longer of the two loops is the inner one.
+        if slots.len() <= 8 {
+            for (bit, slot) in slots.iter().enumerate() {
+                let Some(slot) = slot else { continue };
+                let row = &mut cells[*slot as usize * lanes..][..lanes];
+                row.iter_mut().enumerate().for_each(|(lane, cell)| *cell = word(lane)[bit]);
+            }
+            return;
+        }
+        for lane in 0..lanes {
+            for (slot, wire) in slots.iter().zip(word(lane)) {
+                slot.iter().for_each(|slot| cells[*slot as usize * lanes + lane] = *wire);
+            }
+        }
+    }
+
+    /// Appends the words in the rows of `slots`, one lane after the other.
+    fn to_words(cells: &[Self], lanes: usize, slots: &[u32], out: &mut Vec<Self>) {
+        for lane in 0..lanes {
+            out.extend(slots.iter().map(|slot| cells[*slot as usize * lanes + lane]));
+        }
+    }
+}
+
+impl DeckCell for bool {}
+
+impl DeckCell for u64 {}
+
+impl DeckCell for Block {
+    fn to_rows<'w>(
+        cells: &mut [Block],
+        lanes: usize,
+        slots: &[Option<u32>],
+        word: impl Fn(usize) -> &'w [Block],
+    ) {
+        words_to_rows(cells, lanes, slots, word);
+    }
+
+    fn to_words(cells: &[Block], lanes: usize, slots: &[u32], out: &mut Vec<Block>) {
+        let start = out.len();
+        out.resize(start + lanes * slots.len(), Block::ZERO);
+        rows_to_words(cells, lanes, slots, &mut out[start..]);
+    }
+}
 
 /// The cells of a tape's slots on some lanes. Their room is kept from one tape to the next, and wiped in the end.
 #[derive(Default)]
@@ -18,7 +71,7 @@ pub struct Deck<C: Zeroize> {
     lanes: usize,
 }
 
-impl<C: Copy + Default + Zeroize> Deck<C> {
+impl<C: DeckCell> Deck<C> {
     /// Takes the inputs of `count` lanes from lane `first` on.
     ///
     /// # Panics
@@ -35,25 +88,7 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
                 slot.iter().for_each(|slot| self.row_mut(*slot).copy_from_slice(row));
                 continue;
             }
-            if let Starts::Every { first: start, stride } = operand.starts
-                && slots.len() <= NARROW
-            {
-                for (bit, slot) in
-                    slots.iter().enumerate().filter_map(|(i, slot)| Some((i, (*slot)?)))
-                {
-                    let wires = &operand.wires[start + first * stride + bit..];
-                    let row = self.row_mut(slot).iter_mut().enumerate();
-                    row.for_each(|(lane, cell)| *cell = wires[lane * stride]);
-                }
-                continue;
-            }
-            for lane in 0..count {
-                for (slot, wire) in slots.iter().zip(operand.lane(first + lane)) {
-                    if let Some(slot) = slot {
-                        self.cells[*slot as usize * count + lane] = *wire;
-                    }
-                }
-            }
+            C::to_rows(&mut self.cells, count, slots, |lane| operand.lane(first + lane));
         }
     }
 
@@ -102,10 +137,7 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
                 out.extend_from_slice(self.row(*slot));
                 continue;
             }
-            for lane in 0..self.lanes {
-                let of = |slot: &u32| self.cells[*slot as usize * self.lanes + lane];
-                out.extend(slots.iter().map(of));
-            }
+            C::to_words(&self.cells, self.lanes, slots, out);
         }
     }
 
@@ -116,7 +148,7 @@ impl<C: Copy + Default + Zeroize> Deck<C> {
     }
 }
 
-impl<C: Copy + Default + BitXor<Output = C> + Zeroize> Deck<C> {
+impl<C: DeckCell + BitXor<Output = C>> Deck<C> {
     /// Does a step that is no AND; a negation is the XOR with `one`.
     #[inline]
     pub fn linear(&mut self, step: &Step, one: C) {

@@ -1,8 +1,6 @@
 //! How deep the wires of a tape are, without what is on them.
 
-use zeroize::Zeroize;
-
-use super::{Deck, Op, Operand, Starts, Step, Tape};
+use super::{Deck, DeckCell, Op, Operand, Starts, Step, Tape};
 
 impl Tape {
     /// Plays depths: what a linear step gives is as deep as the deepest it reads, what an AND gives is `deeper` than that. Shows `each` the steps of every
@@ -14,7 +12,7 @@ impl Tape {
     ///
     /// # Panics
     /// When the operands do not have the wires that the tape reads.
-    pub fn depths<D: Copy + Default + Ord + Zeroize, E>(
+    pub fn depths<D: DeckCell + Ord, E>(
         &self,
         lanes: usize,
         operands: &[Operand<'_, D>],
@@ -91,7 +89,7 @@ mod tests {
         let sum = g.xor(&product, &wires[0]).unwrap();
         let tape = g.finish(&[vec![sum, wires[1]], vec![product]], Order::Recorded);
         for (lanes, kinds) in [(0, 1), (1, 1), (40, 1), (40, 3), (40, 40)] {
-            let depths: Vec<[u32; 2]> =
+            let depths: Vec<[u64; 2]> =
                 (0..lanes).map(|lane| [lane % kinds, (lane * lane) % kinds]).collect();
             let operands = [Operand::words(depths.as_flattened(), 2)];
             let mut out = vec![Vec::new(); 2];
@@ -106,8 +104,8 @@ mod tests {
                     Ok::<_, std::convert::Infallible>(())
                 },
             );
-            let below: Vec<u32> = depths.iter().map(|[a, b]| *a.max(b)).collect();
-            let sums: Vec<u32> =
+            let below: Vec<u64> = depths.iter().map(|[a, b]| *a.max(b)).collect();
+            let sums: Vec<u64> =
                 depths.iter().zip(&below).flat_map(|([_, b], deep)| [deep + 1, *b]).collect();
             assert_eq!(out[0], sums);
             assert_eq!(out[1], below.iter().map(|deep| deep + 1).collect::<Vec<_>>());

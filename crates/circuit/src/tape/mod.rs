@@ -11,7 +11,7 @@ mod depths;
 mod plan;
 mod recorder;
 
-pub use deck::{Deck, zip_rows};
+pub use deck::{Deck, DeckCell, zip_rows};
 pub use recorder::{MAX_TAPE, TapeRecorder, TapeWire, TooLong};
 
 use crate::gates::Gates;

@@ -1,7 +1,10 @@
 //! Reads and writes at places of an array.
 
-use super::{Cpu, Kernel, Vector};
+use super::{Cpu, Kernel, Lanes, Shuffle, Vector};
 use crate::Block;
+
+/// As many lanes as the widest register has.
+const MOST_LANES: usize = 4;
 
 /// [`crate::places::spread`].
 pub(crate) fn spread(cpu: Cpu, words: &mut [u32], length: u32, offsets: &[u32]) {
@@ -93,6 +96,133 @@ impl<S: Iterator<Item = [u32; 3]>> Kernel for XorRows<'_, S> {
                 left.xor(right).store(&mut cells[out + whole..out + len]);
             }
         }
+    }
+}
+
+/// [`crate::places::words_to_rows`].
+pub(crate) fn words_to_rows<'w>(
+    cpu: Cpu,
+    cells: &mut [Block],
+    len: usize,
+    rows: &[Option<u32>],
+    word: impl Fn(usize) -> &'w [Block],
+) {
+    cpu.run(WordsToRows { cells, len, rows, word });
+}
+
+struct WordsToRows<'a, W> {
+    cells: &'a mut [Block],
+    len: usize,
+    rows: &'a [Option<u32>],
+    word: W,
+}
+
+impl<'w, W: Fn(usize) -> &'w [Block]> Kernel for WordsToRows<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let WordsToRows { cells, len, rows, word } = self;
+        let side = V::Shuffler::LANES;
+        for lane in (0..len).step_by(side) {
+            let mut words = [&[][..]; MOST_LANES];
+            let words = &mut words[..side.min(len - lane)];
+            words.iter_mut().enumerate().for_each(|(i, it)| *it = &word(lane + i)[..rows.len()]);
+            for (j, rows) in rows.chunks(side).enumerate() {
+                let places = [j * side, lane, len];
+                // Sizes that the compiler knows need no masks.
+                if words.len() == side && rows.len() == side {
+                    square_to_rows::<V::Shuffler>(cpu, words, rows, cells, places, [side; 2]);
+                } else {
+                    let sizes = [words.len(), rows.len()];
+                    square_to_rows::<V::Shuffler>(cpu, words, rows, cells, places, sizes);
+                }
+            }
+        }
+    }
+}
+
+/// The blocks from place `from` on of the words of some lanes, put into rows.
+#[inline(always)]
+fn square_to_rows<V: Shuffle>(
+    cpu: V::Cpu,
+    words: &[&[Block]],
+    rows: &[Option<u32>],
+    cells: &mut [Block],
+    [from, lane, len]: [usize; 3],
+    [lanes, bits]: [usize; 2],
+) {
+    let mut square = [V::load(cpu, &[]); MOST_LANES];
+    let square = &mut square[..V::LANES];
+    for (register, word) in square.iter_mut().zip(&words[..lanes]) {
+        *register = V::load(cpu, &word[from..from + bits]);
+    }
+    V::transpose_lanes(square);
+    for (register, row) in square.iter().zip(&rows[..bits]) {
+        let Some(row) = row else { continue };
+        register.store(&mut cells[*row as usize * len + lane..][..lanes]);
+    }
+}
+
+/// [`crate::places::rows_to_words`].
+pub(crate) fn rows_to_words(
+    cpu: Cpu,
+    cells: &[Block],
+    len: usize,
+    rows: &[u32],
+    out: &mut [Block],
+) {
+    cpu.run(RowsToWords { cells, len, rows, out });
+}
+
+struct RowsToWords<'a> {
+    cells: &'a [Block],
+    len: usize,
+    rows: &'a [u32],
+    out: &'a mut [Block],
+}
+
+impl Kernel for RowsToWords<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, cpu: V::Cpu) {
+        let RowsToWords { cells, len, rows, out } = self;
+        let (side, bits) = (V::Shuffler::LANES, rows.len());
+        for lane in (0..len).step_by(side) {
+            let lanes = side.min(len - lane);
+            let words = &mut out[lane * bits..][..lanes * bits];
+            for (j, rows) in rows.chunks(side).enumerate() {
+                let places = [j * side, bits, lane, len];
+                if lanes == side && rows.len() == side {
+                    square_to_words::<V::Shuffler>(cpu, cells, rows, words, places, [side; 2]);
+                } else {
+                    let sizes = [lanes, rows.len()];
+                    square_to_words::<V::Shuffler>(cpu, cells, rows, words, places, sizes);
+                }
+            }
+        }
+    }
+}
+
+/// Cells of some rows and lanes, put from place `to` on into words of `width`.
+#[inline(always)]
+fn square_to_words<V: Shuffle>(
+    cpu: V::Cpu,
+    cells: &[Block],
+    rows: &[u32],
+    words: &mut [Block],
+    [to, width, lane, len]: [usize; 4],
+    [lanes, bits]: [usize; 2],
+) {
+    let mut square = [V::load(cpu, &[]); MOST_LANES];
+    let square = &mut square[..V::LANES];
+    for (register, row) in square.iter_mut().zip(&rows[..bits]) {
+        *register = V::load(cpu, &cells[*row as usize * len + lane..][..lanes]);
+    }
+    V::transpose_lanes(square);
+    for (i, register) in square[..lanes].iter().enumerate() {
+        register.store(&mut words[i * width + to..][..bits]);
     }
 }
 
