@@ -39,6 +39,9 @@ fn integers() -> Vec<String> {
         row("add_carry", "64 bits", |g| add_carry(g, x, x, Some(c))),
         row("add_constant", "64 bits, all ones", |g| add_constant(g, x, ones)),
         row("sum", "4 numbers of 64 bits", |g| sum(g, &[x, x, x, x], 64)),
+        row("sum_signed", "4 numbers of 64 bits, all 66 of the sum", |g| {
+            sum_signed(g, &[x, x, x, x], 66)
+        }),
         row("sub", "64 bits", |g| sub(g, x, x)),
         row("sub_borrow", "64 bits", |g| sub_borrow(g, x, x)),
         row("negate", "64 bits", |g| negate(g, x)),

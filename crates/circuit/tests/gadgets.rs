@@ -131,6 +131,9 @@ proptest! {
         let slices: Vec<&[bool]> = operands.iter().map(Vec::as_slice).collect();
         let expected: u128 = values.iter().map(|(w, v)| low(*v, *w)).sum();
         prop_assert_eq!(num(&ok(sum(&mut Clear, &slices, width))), low(expected, width));
+        let expected: i128 = values.iter().map(|(w, v)| signed(low(*v, *w), *w)).sum();
+        let total = num(&ok(sum_signed(&mut Clear, &slices, width)));
+        prop_assert_eq!(total, low(expected.cast_unsigned(), width));
     }
 
     #[test]
