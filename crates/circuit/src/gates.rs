@@ -86,6 +86,28 @@ pub trait Gates {
     ) -> Result<(), Self::Error> {
         tape.by_gates(self, [lanes, tape.lanes_together()], operands, out)
     }
+
+    /// Plays a tape on words of `wires`, and puts each word of its outputs where the operand of its number was. `starts` has for each operand where the words of
+    /// all lanes begin; none overlap.
+    ///
+    /// # Panics
+    ///
+    /// When a word of outputs has not as many wires as the operand has inputs.
+    fn play_in_place(
+        &mut self,
+        tape: &Tape,
+        wires: &mut [Self::Wire],
+        starts: &[&[u32]],
+    ) -> Result<(), Self::Error> {
+        let lanes = starts.first().map_or(0, |starts| starts.len());
+        let moved = tape.play(self, lanes, &tape.operands_in_place(wires, starts))?;
+        for ((starts, bits), moved) in starts.iter().zip(tape.bits_in_place()).zip(&moved) {
+            for (start, word) in starts.iter().zip(moved.chunks(bits)) {
+                wires[*start as usize..][..bits].clone_from_slice(word);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The operations of [`Gates`] for a machine that hands each of them to the one that `$inner` gives: what an
@@ -142,6 +164,14 @@ macro_rules! delegate {
             out: &mut [Vec<Self::Wire>],
         ) -> Result<(), Self::Error> {
             $inner.play(tape, lanes, operands, out)
+        }
+        fn play_in_place(
+            &mut $self,
+            tape: &$crate::Tape,
+            wires: &mut [Self::Wire],
+            starts: &[&[u32]],
+        ) -> Result<(), Self::Error> {
+            $inner.play_in_place(tape, wires, starts)
         }
     };
 }

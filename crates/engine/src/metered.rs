@@ -111,6 +111,16 @@ impl<P: Party> Gates for Counting<'_, P> {
         self.count(tape.ands() * lanes);
         self.party.play(tape, lanes, operands, out)
     }
+
+    fn play_in_place(
+        &mut self,
+        tape: &Tape,
+        wires: &mut [P::Wire],
+        starts: &[&[u32]],
+    ) -> Result<(), Fault> {
+        self.count(tape.ands() * starts.first().map_or(0, |starts| starts.len()));
+        self.party.play_in_place(tape, wires, starts)
+    }
 }
 
 impl<P: Party> Party for Counting<'_, P> {

@@ -67,17 +67,24 @@ pub fn words_to_rows<'w>(
     }
 }
 
-/// The way back of [`words_to_rows`]: the words of `len` lanes one after the other.
+/// The way back of [`words_to_rows`]: puts the words of `len` lanes into `out`, that of each lane where `start` says.
 ///
 /// # Panics
-/// If `out` is shorter than all of them, or a row is not in `cells`.
-pub fn rows_to_words(cells: &[Block], len: usize, rows: &[u32], out: &mut [Block]) {
+/// If a word does not fit into `out`, or a row is not in `cells`.
+pub fn rows_to_words(
+    cells: &[Block],
+    len: usize,
+    rows: &[u32],
+    out: &mut [Block],
+    start: impl Fn(usize) -> usize,
+) {
     match Cpu::current() {
-        Some(cpu) => places::rows_to_words(cpu, cells, len, rows, out),
+        Some(cpu) => places::rows_to_words(cpu, cells, len, rows, out, start),
         None => {
-            for (lane, word) in out.chunks_exact_mut(rows.len().max(1)).enumerate().take(len) {
+            for lane in 0..len {
                 let row = |row: &u32| cells[*row as usize * len + lane];
-                word.iter_mut().zip(rows).for_each(|(block, at)| *block = row(at));
+                let word = out[start(lane)..][..rows.len()].iter_mut();
+                word.zip(rows).for_each(|(block, at)| *block = row(at));
             }
         }
     }
@@ -201,7 +208,7 @@ mod tests {
 
                 let mut out = random(lanes * bits + 2, 6);
                 let after = out[lanes * bits..].to_vec();
-                places::rows_to_words(cpu, &cells, lanes, &rows, &mut out);
+                places::rows_to_words(cpu, &cells, lanes, &rows, &mut out, |lane| lane * bits);
                 let flat = (0..lanes).flat_map(|lane| rows.iter().map(move |row| (lane, row)));
                 let words = flat.map(|(lane, row)| cells[*row as usize * lanes + lane]);
                 assert!(out == words.chain(after).collect::<Vec<_>>(), "{lanes} x {bits}");

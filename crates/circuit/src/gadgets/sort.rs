@@ -5,14 +5,13 @@
 //! row number the low bits of the key. One comparator takes one AND per key bit to compare and one
 //! per bit of the row to exchange.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use super::Bits;
 use super::network::{Layer, Network, NetworkKind};
 use crate::gates::Gates;
 use crate::lanes::{Bundle, Lanes};
-use crate::tape::{self, MAX_TAPE, Operand, Starts, Tape, TapeRecorder};
+use crate::tape::{self, MAX_TAPE, Tape, TapeRecorder};
 
 /// Which row comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +112,7 @@ pub(super) fn run<G: Gates>(
     let mut table = Table::new(rows, key_bits, order);
     if keep >= rows.len() {
         for layer in network.layers() {
-            table.exchange_all(g, layer.pairs(), |_| true)?;
+            table.exchange_all(g, layer.pairs())?;
         }
         return Ok(table.into_rows(rows.len()));
     }
@@ -128,8 +127,7 @@ pub(super) fn run<G: Gates>(
         }
     }
     for (layer, wanted) in layers.into_iter().zip(wanted_after.into_iter().rev()) {
-        let pairs = layer.pairs().filter(|(a, b)| wanted[*a] | wanted[*b]);
-        table.exchange_all(g, pairs, |row| wanted[row])?;
+        table.exchange_all(g, layer.pairs().filter(|(a, b)| wanted[*a] | wanted[*b]))?;
     }
     Ok(table.into_rows(keep))
 }
@@ -160,11 +158,9 @@ pub(super) fn run_many<G: Gates>(
     Ok((0..lists.len()).map(unpacked).collect())
 }
 
-/// Rows, and how two of them change places.
+/// The rows one after the other, and how two of them change places.
 struct Table<W> {
     wires: Vec<W>,
-    /// Where each row begins in `wires`.
-    starts: Vec<u32>,
     width: usize,
     comparator: Comparator,
 }
@@ -182,19 +178,14 @@ impl<W: Clone> Table<W> {
         let width = rows.first().map_or(key_bits, Vec::len);
         assert!(rows.iter().all(|row| row.len() == width), "rows of different widths");
         assert!(width >= key_bits, "the key is wider than the row");
-        let starts = (0..rows.len()).map(|row| (row * width) as u32).collect();
-        let comparator = Comparator::new(width, key_bits, order);
-        Self { wires: rows.concat(), starts, width, comparator }
+        Self { wires: rows.concat(), width, comparator: Comparator::new(width, key_bits, order) }
     }
 
-    /// The first rows, which are there.
     fn into_rows(self, keep: usize) -> Vec<Vec<W>> {
-        (0..keep).map(|row| self.wires[self.place(row)].to_vec()).collect()
-    }
-
-    fn place(&self, row: usize) -> Range<usize> {
-        let start = self.starts[row] as usize;
-        start..start + self.width
+        let rows = self.wires.chunks(self.width.max(1)).take(keep).map(<[W]>::to_vec);
+        let mut rows: Vec<_> = rows.collect();
+        rows.resize(keep, Vec::new());
+        rows
     }
 
     fn exchange_one<G: Gates<Wire = W>>(
@@ -204,7 +195,7 @@ impl<W: Clone> Table<W> {
         b: usize,
     ) -> Result<(), G::Error> {
         let Comparator { key_bits, order, .. } = self.comparator;
-        let rows = [a, b].map(|row| self.place(row));
+        let rows = [a, b].map(|row| row * self.width..(row + 1) * self.width);
         let [low, high] = rows.clone().map(|row| &self.wires[row]);
         let moved = exchange(g, low, high, key_bits, order)?;
         for (row, moved) in rows.into_iter().zip(moved.chunks(self.width)) {
@@ -213,13 +204,11 @@ impl<W: Clone> Table<W> {
         Ok(())
     }
 
-    /// Compares and exchanges disjoint pairs of rows, block by block to stay in the cache. Of the others, those that are `wanted` stay. Rows are
-    /// left where the tape puts them.
+    /// Compares and exchanges disjoint pairs of rows, block by block to stay in the cache.
     fn exchange_all<G: Gates<Wire = W>>(
         &mut self,
         g: &mut G,
         pairs: impl Iterator<Item = (usize, usize)>,
-        wanted: impl Fn(usize) -> bool,
     ) -> Result<(), G::Error> {
         if self.comparator.key_bits == 0 {
             return Ok(());
@@ -228,33 +217,17 @@ impl<W: Clone> Table<W> {
             return pairs.into_iter().try_for_each(|(a, b)| self.exchange_one(g, a, b));
         };
         let (width, mut pairs) = (self.width, pairs.peekable());
-        let mut wires = Vec::with_capacity(self.wires.len());
-        let mut starts = vec![None; self.starts.len()];
-        let mut old = [Vec::new(), Vec::new()];
+        let [mut low, mut high] = [Vec::new(), Vec::new()];
         let block = (BLOCK_WIRES / width).clamp(MIN_BLOCK, MAX_BLOCK);
         while pairs.peek().is_some() {
-            old.iter_mut().for_each(Vec::clear);
-            for (lane, (a, b)) in pairs.by_ref().take(block).enumerate() {
-                old[0].push(self.starts[a]);
-                old[1].push(self.starts[b]);
-                let start = wires.len() + 2 * lane * width;
-                starts[a] = Some(start as u32);
-                starts[b] = Some((start + width) as u32);
+            low.clear();
+            high.clear();
+            for (a, b) in pairs.by_ref().take(block) {
+                low.push((a * width) as u32);
+                high.push((b * width) as u32);
             }
-            let operands = [&old[0], &old[1]].map(|starts| {
-                let starts = Starts::Listed(starts);
-                Operand { wires: &self.wires, bits: width, starts }
-            });
-            g.play(tape, old[0].len(), &operands, std::slice::from_mut(&mut wires))?;
+            g.play_in_place(tape, &mut self.wires, &[&low, &high])?;
         }
-        let left =
-            starts.iter_mut().enumerate().filter(|(row, start)| start.is_none() && wanted(*row));
-        for (row, start) in left {
-            *start = Some(wires.len() as u32);
-            wires.extend_from_slice(&self.wires[self.place(row)]);
-        }
-        self.wires = wires;
-        self.starts = starts.into_iter().map(Option::unwrap_or_default).collect();
         Ok(())
     }
 }
@@ -264,8 +237,9 @@ impl Comparator {
         let tape = || {
             let (mut g, wires) = TapeRecorder::new(2 * width);
             let (low, high) = wires.split_at(width);
-            let moved = exchange(&mut g, low, high, key_bits, order).ok()?;
-            Some(g.finish(&[moved], tape::Order::Recorded))
+            let mut moved = exchange(&mut g, low, high, key_bits, order).ok()?;
+            let high = moved.split_off(width);
+            Some(g.finish(&[moved, high], tape::Order::Recorded))
         };
         let fits = key_bits > 0 && width <= MAX_TAPE / 8;
         Comparator { key_bits, order, tape: fits.then(tape).flatten() }

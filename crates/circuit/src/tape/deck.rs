@@ -35,10 +35,18 @@ pub trait DeckCell: Copy + Default + Zeroize {
         }
     }
 
-    /// Appends the words in the rows of `slots`, one lane after the other.
-    fn to_words(cells: &[Self], lanes: usize, slots: &[u32], out: &mut Vec<Self>) {
+    /// Puts the words in the rows of `slots` into `out`, that of each lane where `start` says.
+    fn to_words(
+        cells: &[Self],
+        lanes: usize,
+        slots: &[u32],
+        out: &mut [Self],
+        start: impl Fn(usize) -> usize,
+    ) {
         for lane in 0..lanes {
-            out.extend(slots.iter().map(|slot| cells[*slot as usize * lanes + lane]));
+            let word = out[start(lane)..][..slots.len()].iter_mut();
+            let of = |slot: &u32| cells[*slot as usize * lanes + lane];
+            word.zip(slots).for_each(|(wire, slot)| *wire = of(slot));
         }
     }
 }
@@ -57,10 +65,14 @@ impl DeckCell for Block {
         words_to_rows(cells, lanes, slots, word);
     }
 
-    fn to_words(cells: &[Block], lanes: usize, slots: &[u32], out: &mut Vec<Block>) {
-        let start = out.len();
-        out.resize(start + lanes * slots.len(), Block::ZERO);
-        rows_to_words(cells, lanes, slots, &mut out[start..]);
+    fn to_words(
+        cells: &[Block],
+        lanes: usize,
+        slots: &[u32],
+        out: &mut [Block],
+        start: impl Fn(usize) -> usize,
+    ) {
+        rows_to_words(cells, lanes, slots, out, start);
     }
 }
 
@@ -137,7 +149,18 @@ impl<C: DeckCell> Deck<C> {
                 out.extend_from_slice(self.row(*slot));
                 continue;
             }
-            C::to_words(&self.cells, self.lanes, slots, out);
+            let first = out.len();
+            out.resize(first + self.lanes * slots.len(), C::default());
+            let start = |lane| first + lane * slots.len();
+            C::to_words(&self.cells, self.lanes, slots, out, start);
+        }
+    }
+
+    /// Puts each word of outputs where the operand of its number was: of all lanes from lane `first` on.
+    pub fn store_in_place(&self, tape: &Tape, wires: &mut [C], starts: &[&[u32]], first: usize) {
+        for (slots, starts) in tape.words().zip(starts) {
+            let start = |lane| starts[first + lane] as usize;
+            C::to_words(&self.cells, self.lanes, slots, wires, start);
         }
     }
 

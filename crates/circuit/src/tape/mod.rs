@@ -299,6 +299,29 @@ impl Tape {
         })
     }
 
+    /// Wires of each operand of a tape that is played in place: those of the words of its outputs.
+    pub(crate) fn bits_in_place(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().copied()
+    }
+
+    /// The operands of a tape that is played in place.
+    ///
+    /// # Panics
+    /// When its outputs are not as wide as its inputs.
+    pub fn operands_in_place<'w, W>(
+        &self,
+        wires: &'w [W],
+        starts: &[&'w [u32]],
+    ) -> Vec<Operand<'w, W>> {
+        assert!(starts.len() == self.words.len() && self.outputs() == self.inputs(), "in place");
+        let operand = |(starts, bits): (&&'w [u32], usize)| Operand {
+            wires,
+            bits,
+            starts: Starts::Listed(starts),
+        };
+        starts.iter().zip(self.bits_in_place()).map(operand).collect()
+    }
+
     /// What each output is.
     #[must_use]
     pub fn sources(&self) -> &[Source] {

@@ -171,48 +171,54 @@ pub(crate) fn rows_to_words(
     len: usize,
     rows: &[u32],
     out: &mut [Block],
+    start: impl Fn(usize) -> usize,
 ) {
-    cpu.run(RowsToWords { cells, len, rows, out });
+    cpu.run(RowsToWords { cells, len, rows, out, start });
 }
 
-struct RowsToWords<'a> {
+struct RowsToWords<'a, S> {
     cells: &'a [Block],
     len: usize,
     rows: &'a [u32],
     out: &'a mut [Block],
+    start: S,
 }
 
-impl Kernel for RowsToWords<'_> {
+impl<S: Fn(usize) -> usize> Kernel for RowsToWords<'_, S> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self, cpu: V::Cpu) {
-        let RowsToWords { cells, len, rows, out } = self;
-        let (side, bits) = (V::Shuffler::LANES, rows.len());
+        let RowsToWords { cells, len, rows, out, start } = self;
+        let side = V::Shuffler::LANES;
         for lane in (0..len).step_by(side) {
-            let lanes = side.min(len - lane);
-            let words = &mut out[lane * bits..][..lanes * bits];
+            let mut starts = [0; MOST_LANES];
+            let starts = &mut starts[..side.min(len - lane)];
+            starts.iter_mut().enumerate().for_each(|(i, it)| *it = start(lane + i));
             for (j, rows) in rows.chunks(side).enumerate() {
-                let places = [j * side, bits, lane, len];
-                if lanes == side && rows.len() == side {
-                    square_to_words::<V::Shuffler>(cpu, cells, rows, words, places, [side; 2]);
+                let places = [j * side, lane, len];
+                if starts.len() == side && rows.len() == side {
+                    square_to_words::<V::Shuffler>(
+                        cpu, cells, rows, out, starts, places, [side; 2],
+                    );
                 } else {
-                    let sizes = [lanes, rows.len()];
-                    square_to_words::<V::Shuffler>(cpu, cells, rows, words, places, sizes);
+                    let sizes = [starts.len(), rows.len()];
+                    square_to_words::<V::Shuffler>(cpu, cells, rows, out, starts, places, sizes);
                 }
             }
         }
     }
 }
 
-/// Cells of some rows and lanes, put from place `to` on into words of `width`.
+/// Cells of some rows and lanes, put from place `to` on into the words that begin at `starts`.
 #[inline(always)]
 fn square_to_words<V: Shuffle>(
     cpu: V::Cpu,
     cells: &[Block],
     rows: &[u32],
-    words: &mut [Block],
-    [to, width, lane, len]: [usize; 4],
+    out: &mut [Block],
+    starts: &[usize],
+    [to, lane, len]: [usize; 3],
     [lanes, bits]: [usize; 2],
 ) {
     let mut square = [V::load(cpu, &[]); MOST_LANES];
@@ -221,8 +227,8 @@ fn square_to_words<V: Shuffle>(
         *register = V::load(cpu, &cells[*row as usize * len + lane..][..lanes]);
     }
     V::transpose_lanes(square);
-    for (i, register) in square[..lanes].iter().enumerate() {
-        register.store(&mut words[i * width + to..][..bits]);
+    for (register, start) in square.iter().zip(&starts[..lanes]) {
+        register.store(&mut out[start + to..][..bits]);
     }
 }
 

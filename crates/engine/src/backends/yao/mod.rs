@@ -347,23 +347,28 @@ impl Gates for YaoParty<'_> {
         operands: &[Operand<'_, Block>],
         out: &mut [Vec<Block>],
     ) -> Result<(), Fault> {
-        let one = self.constant(true)?;
         let mut deck = std::mem::take(&mut self.session.deck);
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
             deck.load(tape, operands, first, count);
-            for (linear, ands) in tape.runs() {
-                deck.linear_all(linear, one);
-                match ands {
-                    [step] if count == 1 => {
-                        let [a, b, out] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
-                        let input = [a, b].map(|cell| deck.cells_mut()[cell]);
-                        deck.cells_mut()[out] = self.session.and(input)?;
-                    }
-                    ands if count == 1 => self.batch_of_one_lane(&mut deck, ands)?,
-                    ands => self.batch(&mut deck, ands)?,
-                }
-            }
+            self.play_on(&mut deck, tape)?;
             deck.store(tape, out);
+        }
+        self.session.deck = deck;
+        Ok(())
+    }
+
+    fn play_in_place(
+        &mut self,
+        tape: &Tape,
+        wires: &mut [Block],
+        starts: &[&[u32]],
+    ) -> Result<(), Fault> {
+        let lanes = starts.first().map_or(0, |starts| starts.len());
+        let mut deck = std::mem::take(&mut self.session.deck);
+        for (first, count) in lane_groups(lanes, tape.lanes_together()) {
+            deck.load(tape, &tape.operands_in_place(wires, starts), first, count);
+            self.play_on(&mut deck, tape)?;
+            deck.store_in_place(tape, wires, starts, first);
         }
         self.session.deck = deck;
         Ok(())
@@ -371,6 +376,24 @@ impl Gates for YaoParty<'_> {
 }
 
 impl YaoParty<'_> {
+    /// Plays a tape on the lanes that are loaded.
+    fn play_on(&mut self, deck: &mut Deck<Block>, tape: &Tape) -> Result<(), Fault> {
+        let one = self.constant(true)?;
+        for (linear, ands) in tape.runs() {
+            deck.linear_all(linear, one);
+            match ands {
+                [step] if deck.lanes() == 1 => {
+                    let [a, b, out] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
+                    let input = [a, b].map(|cell| deck.cells_mut()[cell]);
+                    deck.cells_mut()[out] = self.session.and(input)?;
+                }
+                ands if deck.lanes() == 1 => self.batch_of_one_lane(deck, ands)?,
+                ands => self.batch(deck, ands)?,
+            }
+        }
+        Ok(())
+    }
+
     /// The ANDs of a batch on one lane, [`BATCH`] at a time.
     fn batch_of_one_lane(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
         let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
