@@ -212,6 +212,29 @@ fn a_tape_has_a_limit() {
     assert_eq!(recorder.xor(&wire, &wire), Err(TooLong));
 }
 
+/// Words of three and of two bits, of lanes in no order, with wires between them that stay.
+#[test]
+fn words_are_put_back_where_they_were() {
+    let (mut g, wires) = TapeRecorder::new(5);
+    let (a, b) = wires.split_at(3);
+    let all = g.and_many(a, &[b[0], b[1], a[0]]).unwrap();
+    let [x, y] = [0, 1].map(|i| g.xor(&a[i], &b[i]).unwrap());
+    let tape = g.finish(&[all, vec![x, y]], Order::Recorded);
+    for lanes in [0, 1, 2, 7, 40] {
+        let mut bits: Vec<bool> = (0..6 * lanes as u32).map(|i| i * i % 7 < 3).collect();
+        let starts: [Vec<u32>; 2] =
+            [0, 3].map(|offset| (0..lanes as u32).rev().map(|lane| 6 * lane + offset).collect());
+        let mut expected = bits.clone();
+        for word in expected.chunks_mut(6) {
+            let [a, b, c, d, e, f] = <[bool; 6]>::try_from(&*word).unwrap();
+            word.copy_from_slice(&[a & d, b & e, c & a, a ^ d, b ^ e, f]);
+        }
+        let starts = [&starts[0][..], &starts[1][..]];
+        let Ok(()) = Clear.play_in_place(&tape, &mut bits, &starts);
+        assert_eq!(bits, expected);
+    }
+}
+
 #[test]
 fn groups_of_lanes_are_whole() {
     assert_eq!(lane_groups(7, 3).collect::<Vec<_>>(), [(0, 3), (3, 3), (6, 1)]);

@@ -28,7 +28,6 @@ impl HalfGates {
     ///
     /// # Panics
     /// If the slices do not describe the same number of gates.
-    #[inline]
     pub fn garble(
         &mut self,
         delta: Block,
@@ -61,7 +60,6 @@ impl HalfGates {
     ///
     /// # Panics
     /// As [`HalfGates::garble`].
-    #[inline]
     pub fn evaluate(&mut self, [a, b]: [&[Block]; 2], tables: &[[Block; 2]], out: &mut [Block]) {
         assert!(b.len() == a.len() && tables.len() == a.len() && out.len() == a.len());
         if let Some((cpu, queue)) = self.hash.take(2 * a.len()) {

@@ -14,9 +14,11 @@
 //! | what outlives a session, and losses of power | [`disk`] |
 //! | a secret in a transcript | [`canary`] |
 //! | measured frequencies | [`stats`] |
+//! | one party alone, its instructions counted | [`alone`] |
 #![deny(missing_docs)]
 
 pub mod adversary;
+pub mod alone;
 pub mod canary;
 pub mod cheater;
 pub mod conformance;

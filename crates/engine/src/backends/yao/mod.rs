@@ -190,18 +190,18 @@ impl Protocol for YaoSession {
     const NAME: &'static str = "yao";
     const TAGS: &'static [Tag] = tags::ALL;
     const TYPICAL: Speed = Speed {
-        setup_s: 2e-2,
+        setup_s: 2.5e-2,
         made_s: 0.0,
-        evaluated_s: 2.2e-8,
-        batch_s: 1.4e-8,
-        linear_s: 2e-10,
-        linear_batch_s: 1.4e-9,
-        call_s: 1.6e-7,
-        moved_s: 2e-10,
-        wide_s: 1.4e-9,
-        statement_s: 8e-8,
+        evaluated_s: 1.4e-8,
+        batch_s: 2.5e-8,
+        linear_s: 7e-11,
+        linear_batch_s: 2.5e-9,
+        call_s: 2.5e-8,
+        moved_s: 4e-10,
+        wide_s: 1e-9,
+        statement_s: 1.4e-7,
         pool_s: 0.0,
-        input_s: [1.4e-8; 2],
+        input_s: [1.3e-8, 2e-8],
     };
     const KEEPS_WIRES: bool = true;
     const PROBE: ProbeSize = ProbeSize { trips: 16, inputs: 1 << 20 };
