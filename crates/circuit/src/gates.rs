@@ -87,12 +87,12 @@ pub trait Gates {
         tape.by_gates(self, [lanes, tape.lanes_together()], operands, out)
     }
 
-    /// Plays a tape on words of `wires`, and puts each word of its outputs where the operand of its number was. `starts` has for each operand where the words of
-    /// all lanes begin; none overlap.
+    /// Plays a tape on words of `wires`, and puts each word of its outputs where the operand of its number was. Operand i has as many wires as word i of the
+    /// outputs; `starts` has for each where the words of all lanes begin, of which none overlap.
     ///
     /// # Panics
     ///
-    /// When a word of outputs has not as many wires as the operand has inputs.
+    /// When inputs and outputs differ in number, or operands in lanes.
     fn play_in_place(
         &mut self,
         tape: &Tape,
@@ -101,9 +101,11 @@ pub trait Gates {
     ) -> Result<(), Self::Error> {
         let lanes = starts.first().map_or(0, |starts| starts.len());
         let moved = tape.play(self, lanes, &tape.operands_in_place(wires, starts))?;
-        for ((starts, bits), moved) in starts.iter().zip(tape.bits_in_place()).zip(&moved) {
-            for (start, word) in starts.iter().zip(moved.chunks(bits)) {
-                wires[*start as usize..][..bits].clone_from_slice(word);
+        for ((starts, bits), moved) in starts.iter().zip(tape.bits_in_place()).zip(moved) {
+            let mut moved = moved.into_iter();
+            for start in *starts {
+                let word = &mut wires[*start as usize..][..bits];
+                word.iter_mut().zip(moved.by_ref()).for_each(|(old, new)| *old = new);
             }
         }
         Ok(())

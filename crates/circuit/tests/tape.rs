@@ -1,7 +1,7 @@
 //! Tapes: played on arrays, batch by batch and gate by gate they give the same, and slots are used as planned.
 
 use cenote_circuit::{
-    Clear, Counter, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder, TapeWire,
+    Clear, Counter, Deck, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder, TapeWire,
     TooLong, gadgets, lane_groups,
 };
 use proptest::prelude::*;
@@ -230,6 +230,17 @@ fn words_are_put_back_where_they_were() {
             word.copy_from_slice(&[a & d, b & e, c & a, a ^ d, b ^ e, f]);
         }
         let starts = [&starts[0][..], &starts[1][..]];
+        let (mut deck, mut in_groups) = (Deck::default(), bits.clone());
+        for (first, count) in lane_groups(lanes, 3) {
+            deck.load(&tape, &tape.operands_in_place(&in_groups, &starts), first, count);
+            for (linear, ands) in tape.runs() {
+                linear.iter().for_each(|step| deck.linear(step, true));
+                let ands = ands.iter().filter(|step| step.op == Op::And);
+                ands.for_each(|step| deck.zip(step, |a, b| a & b));
+            }
+            deck.store_in_place(&tape, &mut in_groups, &starts, first);
+        }
+        assert_eq!(in_groups, expected);
         let Ok(()) = Clear.play_in_place(&tape, &mut bits, &starts);
         assert_eq!(bits, expected);
     }

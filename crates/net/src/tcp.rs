@@ -205,10 +205,14 @@ fn resolve(address: &str) -> Result<Vec<SocketAddr>, Fault> {
 fn connect_once(candidates: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::other("the name has no address");
     for candidate in candidates {
-        let socket = Socket::new(Domain::for_address(*candidate), Type::STREAM, None)?;
-        unpaced(&socket, *candidate);
-        match socket.connect_timeout(&(*candidate).into(), limit) {
-            Ok(()) => return Ok(socket.into()),
+        let attempt = || {
+            let socket = Socket::new(Domain::for_address(*candidate), Type::STREAM, None)?;
+            unpaced(&socket, *candidate);
+            socket.connect_timeout(&(*candidate).into(), limit)?;
+            Ok(socket.into())
+        };
+        match attempt() {
+            Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
     }
@@ -216,7 +220,8 @@ fn connect_once(candidates: &[SocketAddr], limit: Duration) -> io::Result<TcpStr
 }
 
 /// Spares a line within a machine what smooths bursts on real ones: with BBR, the default of many systems, a timer for each 64 KB
-/// that are sent, which a virtual machine pays dearly. Only before the connection: what has been paced stays so.
+/// that are sent, which a virtual machine pays dearly. Only before the connection: what has been paced stays so, and so what comes to a listener on
+/// all addresses.
 fn unpaced(socket: &impl AsFd, address: SocketAddr) {
     if address.ip().is_loopback() {
         // Every Linux has Reno; without it the line works as well, if more slowly.

@@ -8,7 +8,7 @@ use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
-use crate::run_value::{Value, Values};
+use crate::run_value::{Value, Values, in_memory};
 use crate::shape::Shape;
 use crate::wiring::{Operand, broadcast, wire};
 
@@ -154,7 +154,7 @@ fn words<W: Clone>((shape, bits): Operand<'_, W>) -> Vec<Vec<W>> {
     bits.chunks(shape.width as usize).map(<[W]>::to_vec).collect()
 }
 
-/// The sum of each group of lanes. What a sum cannot fill is added to none of its numbers.
+/// The sum of each group of lanes. Only the bits that a sum can fill are computed; those above are zeros or its sign.
 fn sum<G: Gates>(
     g: &mut G,
     signed: bool,
@@ -168,18 +168,23 @@ fn sum<G: Gates>(
     let filled = if signed { operand + log } else { bits_of_sum(operand, count) }.min(width);
     let shape = Shape::vector(count, shape.width);
     let size = count as usize * operand;
-    let mut sums = Value::Secret(Vec::with_capacity(groups as usize * width));
+    let mut sums = Value::Secret(Vec::new());
     for group in 0..groups as usize {
         let range = group * size..(group + 1) * size;
-        // All sums have something in every bit; the number that signs add is in none, if it is a power of two.
-        let sum = match value.secret() {
-            Some(bits) if !signed || count.is_power_of_two() => {
+        let sum = match value {
+            // No constant is asked for: every bit of a sum has something in it, and what the signs of 2^k numbers add is the top bit or none.
+            Value::Secret(bits) if !signed || count.is_power_of_two() => {
                 Value::Secret(sum_of_group(g, signed, filled, (shape, &bits[range]))?)
             }
-            _ => {
-                let bits = &value.bits()[range];
+            Value::Secret(bits) => {
+                let bits: Vec<_> = bits[range].iter().cloned().map(Folded::Wire).collect();
+                Value::of(sum_of_group(&mut Fold::new(g), signed, filled, (shape, &bits))?)
+            }
+            Value::Mixed(bits) => {
+                let bits = &bits[range];
                 Value::of(sum_of_group(&mut Fold::new(g), signed, filled, (shape, bits))?)
             }
+            Value::Memory(_) => in_memory(),
         };
         sums.append(extended(sum, signed, width));
     }
@@ -379,4 +384,84 @@ pub(crate) fn store<G: Gates>(
 ) -> Result<Vec<G::Wire>, G::Error> {
     table.access(g, place, Access::Write { word, enable })?;
     Ok(table.into_inner().concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use cenote_circuit::Clear;
+
+    use super::*;
+
+    #[test]
+    fn sums_are_as_wide_as_they_can_be() {
+        for (width, count, bits) in
+            [(1, 1, 1), (1, 5, 3), (3, 1, 3), (3, 2, 4), (3, 3, 5), (3, 4, 5), (2, 1000, 12)]
+        {
+            assert_eq!(bits_of_sum(width, count), bits, "{count} of {width} bits");
+        }
+        for (count, more) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 26, 26)] {
+            for width in [40, 63, 64, 65, 4096] {
+                assert_eq!(bits_of_sum(width, count), width + more, "{count} of {width} bits");
+            }
+        }
+    }
+
+    /// Computes in the clear and has no constants.
+    struct NoConstants;
+
+    impl Gates for NoConstants {
+        type Wire = bool;
+        type Error = Infallible;
+
+        fn constant(&mut self, _: bool) -> Result<bool, Infallible> {
+            unreachable!("a constant is asked for")
+        }
+
+        fn xor(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+            Clear.xor(a, b)
+        }
+
+        fn not(&mut self, a: &bool) -> Result<bool, Infallible> {
+            Clear.not(a)
+        }
+
+        fn and(&mut self, a: &bool, b: &bool) -> Result<bool, Infallible> {
+            Clear.and(a, b)
+        }
+    }
+
+    /// Sums of as many lanes as `count` says, in three groups.
+    fn check(signed: bool, [operand, width, count]: [u32; 3]) {
+        let word = |i: u32| (i.wrapping_mul(0x9e37_79b9) >> 7) & ((1 << operand) - 1);
+        let words: Vec<u32> = (0..3 * count).map(word).collect();
+        let bits = words.iter().flat_map(|word| (0..operand).map(move |bit| word >> bit & 1 == 1));
+        let value = Value::Secret(bits.collect());
+        let shape = Shape::vector(3 * count, operand);
+        let Ok(sums) = sum(&mut NoConstants, signed, &[width, 3], (shape, &value));
+        let number = |word: &u32| match signed && word >> (operand - 1) == 1 {
+            true => i64::from(*word) - (1 << operand),
+            false => i64::from(*word),
+        };
+        let expected = words.chunks(count as usize).flat_map(|group| {
+            let sum: i64 = group.iter().map(number).sum();
+            (0..width).map(move |bit| sum >> bit & 1 == 1)
+        });
+        let found = sums.into_bits().into_iter().map(|bit| match bit {
+            Folded::Known(bit) | Folded::Wire(bit) => bit,
+        });
+        assert!(found.eq(expected), "{signed} {operand} {width} {count}");
+    }
+
+    #[test]
+    fn sums_of_wires_ask_for_no_constant() {
+        for operand in 1..5 {
+            for (width, count) in (1..12).flat_map(|width| (1..10).map(move |n| (width, n))) {
+                check(false, [operand, width, count]);
+                // The others fold constants, for which this machine has no wires either.
+                check(true, [operand, width, count]);
+            }
+        }
+    }
 }

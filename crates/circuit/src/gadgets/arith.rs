@@ -216,7 +216,7 @@ pub fn sum<G: Gates>(
     columns.total(g)
 }
 
-/// [`sum`] of signed numbers, of any widths: signs cost no AND beyond those of their column, as each is its complement and a public number.
+/// [`sum`] of signed numbers of any widths. A sign counts as its complement and a public number, so that it costs no AND above its own column.
 pub fn sum_signed<G: Gates>(
     g: &mut G,
     operands: &[&[G::Wire]],

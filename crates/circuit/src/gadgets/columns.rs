@@ -82,7 +82,7 @@ impl<W: Clone> Columns<W> {
             let value = self.constant[i] + carry;
             carry = value.div_euclid(2);
             if value.rem_euclid(2) == 1 {
-                odd_top = i + 1 == width && self.places.contains(&(i as u32));
+                odd_top = i + 1 == width;
                 if !odd_top {
                     self.add_bit(&g.constant(true)?, i);
                 }

@@ -307,13 +307,14 @@ impl Tape {
     /// The operands of a tape that is played in place.
     ///
     /// # Panics
-    /// When its outputs are not as wide as its inputs.
+    /// When inputs and outputs differ in number, or operands in lanes.
     pub fn operands_in_place<'w, W>(
         &self,
         wires: &'w [W],
         starts: &[&'w [u32]],
     ) -> Vec<Operand<'w, W>> {
         assert!(starts.len() == self.words.len() && self.outputs() == self.inputs(), "in place");
+        assert!(starts.windows(2).all(|two| two[0].len() == two[1].len()), "lanes of operands");
         let operand = |(starts, bits): (&&'w [u32], usize)| Operand {
             wires,
             bits,
