@@ -101,10 +101,10 @@ pub trait Gates {
     ) -> Result<(), Self::Error> {
         let lanes = starts.first().map_or(0, |starts| starts.len());
         let moved = tape.play(self, lanes, &tape.operands_in_place(wires, starts))?;
-        for ((starts, bits), moved) in starts.iter().zip(tape.bits_in_place()).zip(moved) {
+        for ((starts, slots), moved) in starts.iter().zip(tape.words()).zip(moved) {
             let mut moved = moved.into_iter();
             for start in *starts {
-                let word = &mut wires[*start as usize..][..bits];
+                let word = &mut wires[*start as usize..][..slots.len()];
                 word.iter_mut().zip(moved.by_ref()).for_each(|(old, new)| *old = new);
             }
         }

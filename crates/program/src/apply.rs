@@ -8,7 +8,7 @@ use crate::each_lane::{EachLane, is_each_lane};
 use crate::fold::{Fold, Folded};
 use crate::infer::bits_for;
 use crate::op::WordOp;
-use crate::run_value::{Value, Values, in_memory};
+use crate::run_value::{Value, Values};
 use crate::shape::Shape;
 use crate::wiring::{Operand, broadcast, wire};
 
@@ -170,21 +170,17 @@ fn sum<G: Gates>(
     let size = count as usize * operand;
     let mut sums = Value::Secret(Vec::new());
     for group in 0..groups as usize {
-        let range = group * size..(group + 1) * size;
-        let sum = match value {
+        let sum = match value.secret() {
             // No constant is asked for: every bit of a sum has something in it, and what the signs of 2^k numbers add is the top bit or none.
-            Value::Secret(bits) if !signed || count.is_power_of_two() => {
-                Value::Secret(sum_of_group(g, signed, filled, (shape, &bits[range]))?)
+            Some(bits) if !signed || count.is_power_of_two() => {
+                let bits = &bits[group * size..(group + 1) * size];
+                Value::Secret(sum_of_group(g, signed, filled, (shape, bits))?)
             }
-            Value::Secret(bits) => {
-                let bits: Vec<_> = bits[range].iter().cloned().map(Folded::Wire).collect();
+            _ => {
+                let first = group * count as usize;
+                let bits = value.lanes(operand, first, count as usize, 1).into_bits();
                 Value::of(sum_of_group(&mut Fold::new(g), signed, filled, (shape, &bits))?)
             }
-            Value::Mixed(bits) => {
-                let bits = &bits[range];
-                Value::of(sum_of_group(&mut Fold::new(g), signed, filled, (shape, bits))?)
-            }
-            Value::Memory(_) => in_memory(),
         };
         sums.append(extended(sum, signed, width));
     }
