@@ -61,15 +61,28 @@ pub fn words_to_rows<'w>(
     }
 }
 
-fn each_word_to_rows<'w>(
-    cells: &mut [Block],
+/// [`words_to_rows`] of anything, one after the other.
+///
+/// # Panics
+/// As it does.
+pub fn each_word_to_rows<'w, T: Copy + 'w>(
+    cells: &mut [T],
     len: usize,
     rows: &[Option<u32>],
-    word: impl Fn(usize) -> &'w [Block],
+    word: impl Fn(usize) -> &'w [T],
 ) {
+    // The longer of the two loops is the inner one.
+    if rows.len() <= 8 {
+        for (j, row) in rows.iter().enumerate() {
+            let Some(row) = row else { continue };
+            let row = &mut cells[*row as usize * len..][..len];
+            row.iter_mut().enumerate().for_each(|(lane, cell)| *cell = word(lane)[j]);
+        }
+        return;
+    }
     for lane in 0..len {
-        for (row, block) in rows.iter().zip(&word(lane)[..rows.len()]) {
-            row.iter().for_each(|row| cells[*row as usize * len + lane] = *block);
+        for (row, item) in rows.iter().zip(&word(lane)[..rows.len()]) {
+            row.iter().for_each(|row| cells[*row as usize * len + lane] = *item);
         }
     }
 }
@@ -91,17 +104,21 @@ pub fn rows_to_words(
     }
 }
 
-fn rows_to_each_word(
-    cells: &[Block],
+/// [`rows_to_words`] of anything, one after the other.
+///
+/// # Panics
+/// As it does.
+pub fn rows_to_each_word<T: Copy>(
+    cells: &[T],
     len: usize,
     rows: &[u32],
-    out: &mut [Block],
+    out: &mut [T],
     start: impl Fn(usize) -> usize,
 ) {
     for lane in 0..len {
         let row = |row: &u32| cells[*row as usize * len + lane];
         let word = out[start(lane)..][..rows.len()].iter_mut();
-        word.zip(rows).for_each(|(block, at)| *block = row(at));
+        word.zip(rows).for_each(|(item, at)| *item = row(at));
     }
 }
 

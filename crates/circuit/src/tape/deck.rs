@@ -3,7 +3,9 @@
 use std::ops::BitXor;
 
 use cenote_prim::Block;
-use cenote_prim::places::{rows_to_words, words_to_rows, xor_rows};
+use cenote_prim::places::{
+    each_word_to_rows, rows_to_each_word, rows_to_words, words_to_rows, xor_rows,
+};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Op, Operand, Step, Tape, lane_groups};
@@ -19,20 +21,7 @@ pub trait DeckCell: Copy + Default + Zeroize {
     ) where
         Self: 'w,
     {
-        // Bit by bit, the longer of the two loops is the inner one.
-        if slots.len() <= 8 {
-            for (bit, slot) in slots.iter().enumerate() {
-                let Some(slot) = slot else { continue };
-                let row = &mut cells[*slot as usize * lanes..][..lanes];
-                row.iter_mut().enumerate().for_each(|(lane, cell)| *cell = word(lane)[bit]);
-            }
-            return;
-        }
-        for lane in 0..lanes {
-            for (slot, wire) in slots.iter().zip(word(lane)) {
-                slot.iter().for_each(|slot| cells[*slot as usize * lanes + lane] = *wire);
-            }
-        }
+        each_word_to_rows(cells, lanes, slots, word);
     }
 
     /// Puts the words in the rows of `slots` into `out`, that of each lane where `start` says.
@@ -43,11 +32,7 @@ pub trait DeckCell: Copy + Default + Zeroize {
         out: &mut [Self],
         start: impl Fn(usize) -> usize,
     ) {
-        for lane in 0..lanes {
-            let word = out[start(lane)..][..slots.len()].iter_mut();
-            let of = |slot: &u32| cells[*slot as usize * lanes + lane];
-            word.zip(slots).for_each(|(wire, slot)| *wire = of(slot));
-        }
+        rows_to_each_word(cells, lanes, slots, out, start);
     }
 }
 

@@ -299,11 +299,6 @@ impl Tape {
         })
     }
 
-    /// Wires of each operand of a tape that is played in place: those of the words of its outputs.
-    pub(crate) fn bits_in_place(&self) -> impl Iterator<Item = usize> {
-        self.words.iter().copied()
-    }
-
     /// The operands of a tape that is played in place.
     ///
     /// # Panics
@@ -315,12 +310,12 @@ impl Tape {
     ) -> Vec<Operand<'w, W>> {
         assert!(starts.len() == self.words.len() && self.outputs() == self.inputs(), "in place");
         assert!(starts.windows(2).all(|two| two[0].len() == two[1].len()), "lanes of operands");
-        let operand = |(starts, bits): (&&'w [u32], usize)| Operand {
+        let operand = |(starts, bits): (&&'w [u32], &usize)| Operand {
             wires,
-            bits,
+            bits: *bits,
             starts: Starts::Listed(starts),
         };
-        starts.iter().zip(self.bits_in_place()).map(operand).collect()
+        starts.iter().zip(&self.words).map(operand).collect()
     }
 
     /// What each output is.
