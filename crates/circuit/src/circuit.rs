@@ -60,8 +60,8 @@ pub enum CircuitError {
     TooLarge,
 }
 
-/// The largest number of wires of a circuit; one bit of a wire number stays free for the plan.
-pub const MAX_WIRES: usize = (1 << 31) - 1;
+/// The largest number of wires of a circuit: a step of its tape has 30 bits for a slot, and a tape two slots more.
+pub const MAX_WIRES: usize = (1 << 30) - 2;
 
 impl Circuit {
     /// A circuit from its parts; `outputs` lists the wires of all output ports in order.

@@ -123,13 +123,13 @@ impl Gates for Counter {
             |depth| Depth(depth.0.saturating_add(1)),
             |[linear, ands], deepest| {
                 for step in linear {
-                    match step.op {
+                    match step.op() {
                         Op::Zero | Op::One => counts.constant += 1,
                         Op::Not => counts.not += all,
                         _ => counts.xor += all,
                     }
                 }
-                let ands = ands.iter().filter(|step| step.op == Op::And).count() as u64;
+                let ands = ands.iter().filter(|step| step.op() == Op::And).count() as u64;
                 counts.and += ands * all;
                 counts.and_depth = counts.and_depth.max(deepest.0);
                 // Batches are those of the program, not those that fit a cache.

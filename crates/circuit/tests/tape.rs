@@ -169,33 +169,33 @@ proptest! {
             tape.input_slots().iter().flatten().for_each(|slot| alive[*slot as usize] = true);
             let trash = tape.slots() - 1;
             for (linear, ands) in tape.runs() {
-                prop_assert!(linear.iter().all(|step| !matches!(step.op, Op::And | Op::Group)));
-                prop_assert!(ands.iter().all(|step| matches!(step.op, Op::And | Op::Group)));
+                prop_assert!(linear.iter().all(|step| !matches!(step.op(), Op::And | Op::Group)));
+                prop_assert!(ands.iter().all(|step| matches!(step.op(), Op::And | Op::Group)));
                 let mut written = Vec::new();
-                for (i, head) in ands.iter().enumerate().filter(|(_, step)| step.op == Op::Group) {
-                    let members = ands.get(i + 1..=i + head.b as usize).unwrap_or_default();
+                for (i, head) in ands.iter().enumerate().filter(|(_, step)| step.op() == Op::Group) {
+                    let members = ands.get(i + 1..=i + head.b() as usize).unwrap_or_default();
                     prop_assert!(!members.is_empty());
-                    prop_assert!(members.iter().all(|step| (step.op, step.a) == (Op::And, head.a)));
+                    prop_assert!(members.iter().all(|step| (step.op(), step.a()) == (Op::And, head.a())));
                 }
                 for step in linear.iter().chain(ands) {
-                    let reads = match step.op {
+                    let reads = match step.op() {
                         Op::Zero | Op::One => vec![],
-                        Op::Not => vec![(step.a, step.last_a)],
-                        Op::Group => vec![(step.a, false)],
-                        Op::Xor | Op::And => vec![(step.b, step.last_b), (step.a, step.last_a)],
+                        Op::Not => vec![(step.a(), step.last_a())],
+                        Op::Group => vec![(step.a(), false)],
+                        Op::Xor | Op::And => vec![(step.b(), step.last_b()), (step.a(), step.last_a())],
                     };
                     for (slot, is_last) in reads {
                         prop_assert!(alive[slot as usize]);
-                        prop_assert!(step.op != Op::And || !written.contains(&slot));
+                        prop_assert!(step.op() != Op::And || !written.contains(&slot));
                         alive[slot as usize] = !is_last;
                     }
-                    if step.op == Op::Group {
+                    if step.op() == Op::Group {
                         continue;
                     }
-                    prop_assert!(step.out as usize == trash || !alive[step.out as usize]);
-                    alive[step.out as usize] = step.out as usize != trash;
-                    if step.op == Op::And && step.out as usize != trash {
-                        written.push(step.out);
+                    prop_assert!(step.out() as usize == trash || !alive[step.out() as usize]);
+                    alive[step.out() as usize] = step.out() as usize != trash;
+                    if step.op() == Op::And && step.out() as usize != trash {
+                        written.push(step.out());
                     }
                 }
             }
@@ -235,8 +235,8 @@ fn words_are_put_back_where_they_were() {
             deck.load(&tape, &tape.operands_in_place(&in_groups, &starts), first, count);
             for (linear, ands) in tape.runs() {
                 linear.iter().for_each(|step| deck.linear(step, true));
-                let ands = ands.iter().filter(|step| step.op == Op::And);
-                ands.for_each(|step| deck.zip(step, |a, b| a & b));
+                let ands = ands.iter().filter(|step| step.op() == Op::And);
+                ands.for_each(|step| deck.zip(step.slots(), |a, b| a & b));
             }
             deck.store_in_place(&tape, &mut in_groups, &starts, first);
         }

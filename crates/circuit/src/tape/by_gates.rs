@@ -23,7 +23,7 @@ impl Tape {
                     store.linear(g, step)?;
                 }
                 for ands in alike(ands) {
-                    match ands[0].op {
+                    match ands[0].op() {
                         Op::Group => store.groups(g, ands)?,
                         _ => store.ands(g, ands)?,
                     }
@@ -43,14 +43,14 @@ impl Tape {
 fn alike(mut ands: &[Step]) -> impl Iterator<Item = &[Step]> {
     std::iter::from_fn(move || {
         let first = ands.first()?;
-        let together = match first.op {
+        let together = match first.op() {
             Op::Group => {
-                let groups = ands.chunks(first.b as usize + 1);
+                let groups = ands.chunks(first.b() as usize + 1);
                 let of_one_length =
-                    |group: &&[Step]| (group[0].op, group[0].b) == (Op::Group, first.b);
+                    |group: &&[Step]| (group[0].op(), group[0].b()) == (Op::Group, first.b());
                 groups.take_while(of_one_length).map(<[_]>::len).sum()
             }
-            _ => ands.iter().take_while(|step| step.op != Op::Group).count(),
+            _ => ands.iter().take_while(|step| step.op() != Op::Group).count(),
         };
         let (now, later) = ands.split_at(together);
         ands = later;
@@ -108,23 +108,23 @@ impl<W: Clone> Store<W> {
         let (mut left, mut right) =
             (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         if step.reads() > 1 {
-            self.read(step.b, step.last_b, &mut right);
+            self.read(step.b(), step.last_b(), &mut right);
         }
         if step.reads() > 0 {
-            self.read(step.a, step.last_a, &mut left);
+            self.read(step.a(), step.last_a(), &mut left);
         }
-        match step.op {
+        match step.op() {
             Op::Zero | Op::One => {
-                let wire = g.constant(step.op == Op::One)?;
-                self.put(step.out, std::iter::repeat_n(wire, self.lanes));
+                let wire = g.constant(step.op() == Op::One)?;
+                self.put(step.out(), std::iter::repeat_n(wire, self.lanes));
             }
-            Op::Xor if self.lanes == 1 => self.put(step.out, [g.xor(&left[0], &right[0])?]),
-            Op::Xor => self.put(step.out, g.xor_many(&left, &right)?),
+            Op::Xor if self.lanes == 1 => self.put(step.out(), [g.xor(&left[0], &right[0])?]),
+            Op::Xor => self.put(step.out(), g.xor_many(&left, &right)?),
             Op::Not => {
                 for wire in &mut left {
                     *wire = g.not(wire)?;
                 }
-                self.put(step.out, left.drain(..));
+                self.put(step.out(), left.drain(..));
             }
             Op::And | Op::Group => unreachable!("an AND is in no run of linear steps"),
         }
@@ -142,8 +142,8 @@ impl<W: Clone> Store<W> {
         let (mut left, mut right) =
             (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         for step in steps {
-            self.read(step.b, step.last_b, &mut right);
-            self.read(step.a, step.last_a, &mut left);
+            self.read(step.b(), step.last_b(), &mut right);
+            self.read(step.a(), step.last_a(), &mut left);
         }
         let products = match (&left[..], &right[..]) {
             ([a], [b]) => vec![g.and(a, b)?],
@@ -151,7 +151,7 @@ impl<W: Clone> Store<W> {
         };
         let mut products = products.into_iter();
         for step in steps {
-            self.put(step.out, products.by_ref().take(self.lanes));
+            self.put(step.out(), products.by_ref().take(self.lanes));
         }
         left.clear();
         right.clear();
@@ -165,12 +165,12 @@ impl<W: Clone> Store<W> {
         g: &mut G,
         steps: &[Step],
     ) -> Result<(), G::Error> {
-        let width = steps[0].b as usize;
+        let width = steps[0].b() as usize;
         let (mut selects, mut bits) = (Vec::new(), Vec::new());
         for group in steps.chunks(width + 1) {
             for lane in 0..self.lanes {
-                selects.push(self.wire(group[0].a, lane).clone());
-                bits.extend(group[1..].iter().map(|step| self.wire(step.b, lane).clone()));
+                selects.push(self.wire(group[0].a(), lane).clone());
+                bits.extend(group[1..].iter().map(|step| self.wire(step.b(), lane).clone()));
             }
             self.drop_read(&group[1..]);
         }
@@ -179,7 +179,7 @@ impl<W: Clone> Store<W> {
         for group in steps.chunks(width + 1) {
             let products = products.next().unwrap_or_default();
             for (bit, step) in group[1..].iter().enumerate() {
-                self.put(step.out, products.iter().skip(bit).step_by(width).cloned());
+                self.put(step.out(), products.iter().skip(bit).step_by(width).cloned());
             }
         }
         Ok(())
@@ -188,7 +188,7 @@ impl<W: Clone> Store<W> {
     /// Drops the operands that these steps were the last to read.
     fn drop_read(&mut self, steps: &[Step]) {
         for step in steps {
-            for (slot, is_last) in [(step.a, step.last_a), (step.b, step.last_b)] {
+            for (slot, is_last) in [(step.a(), step.last_a()), (step.b(), step.last_b())] {
                 if is_last {
                     let start = slot as usize * self.lanes;
                     self.cells[start..start + self.lanes].fill(None);

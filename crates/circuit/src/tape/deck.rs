@@ -8,6 +8,7 @@ use cenote_prim::places::{
 };
 use zeroize::{Zeroize, Zeroizing};
 
+use super::step::each_piece;
 use super::{Op, Operand, Step, Tape, lane_groups};
 
 /// What a deck keeps of a wire.
@@ -66,6 +67,8 @@ impl DeckCell for Block {
 pub struct Deck<C: Zeroize> {
     cells: Zeroizing<Vec<C>>,
     lanes: usize,
+    /// Where a public 1 is.
+    one: usize,
 }
 
 impl<C: DeckCell> Deck<C> {
@@ -74,7 +77,8 @@ impl<C: DeckCell> Deck<C> {
     /// # Panics
     /// When the operands do not have the wires that the tape reads.
     pub fn load(&mut self, tape: &Tape, operands: &[Operand<'_, C>], first: usize, count: usize) {
-        let cells = tape.slots() * count;
+        // A public 1 is kept behind the slots.
+        let cells = (tape.slots() + 1) * count;
         if self.cells.len() < cells {
             // Growing in place would leave what it held behind.
             self.cells = Zeroizing::new(vec![C::default(); cells]);
@@ -120,10 +124,10 @@ impl<C: DeckCell> Deck<C> {
         cells.iter().zip(values).for_each(|(cell, value)| self.cells[*cell] = *value);
     }
 
-    /// Does the same to every lane of two slots.
+    /// Does the same to every lane of two slots, into a third.
     #[inline(always)]
-    pub fn zip(&mut self, step: &Step, f: impl Fn(C, C) -> C) {
-        let rows = [step.a, step.b, step.out].map(|slot| slot as usize * self.lanes);
+    pub fn zip(&mut self, slots: [u32; 3], f: impl Fn(C, C) -> C) {
+        let rows = slots.map(|slot| slot as usize * self.lanes);
         zip_rows(&mut self.cells, rows, self.lanes, f);
     }
 
@@ -160,45 +164,48 @@ impl<C: DeckCell + BitXor<Output = C>> Deck<C> {
     /// Does a step that is no AND; a negation is the XOR with `one`.
     #[inline]
     pub fn linear(&mut self, step: &Step, one: C) {
-        match step.op {
-            Op::Zero => self.row_mut(step.out).fill(C::default()),
-            Op::One => self.row_mut(step.out).fill(one),
+        match step.op() {
+            Op::Zero => self.row_mut(step.out()).fill(C::default()),
+            Op::One => self.row_mut(step.out()).fill(one),
             Op::Not => {
-                let [a, out] = [step.a, step.out].map(|slot| slot as usize * self.lanes);
+                let [a, out] = [step.a(), step.out()].map(|slot| slot as usize * self.lanes);
                 zip_rows(&mut self.cells, [a, a, out], self.lanes, |a, _| a ^ one);
             }
-            Op::Xor => self.zip(step, |a, b| a ^ b),
+            Op::Xor => self.zip(step.slots(), |a, b| a ^ b),
             Op::And | Op::Group => unreachable!("an AND is not linear"),
         }
     }
 }
 
 impl Deck<Block> {
-    /// Does all of some steps that are no ANDs, as [`Deck::linear`].
-    pub fn linear_all(&mut self, steps: &[Step], one: Block) {
+    /// Does all of some steps that are no ANDs, as [`Deck::linear`], on a deck that was given a public 1.
+    pub fn linear_all(&mut self, steps: &[Step]) {
         if self.lanes == 1 {
-            let cells = &mut self.cells[..];
-            for step in steps {
-                let [a, b, out] = [step.a, step.b, step.out].map(|slot| slot as usize);
-                cells[out] = match step.op {
-                    Op::Zero => Block::ZERO,
-                    Op::One => one,
-                    Op::Not => cells[a] ^ one,
-                    Op::Xor => cells[a] ^ cells[b],
-                    Op::And | Op::Group => unreachable!("an AND is not linear"),
-                };
-            }
-            return;
-        }
-        for steps in steps.chunk_by(|a, b| (a.op, b.op) == (Op::Xor, Op::Xor)) {
-            match steps[0].op {
-                Op::Xor => {
-                    let rows = steps.iter().map(|step| [step.a, step.b, step.out]);
-                    xor_rows(&mut self.cells, self.lanes, rows);
+            let (cells, one) = (&mut self.cells[..], self.one);
+            return each_piece::<16>(steps, |steps| {
+                for step in steps {
+                    let [a, b, out] = step.slots().map(|slot| slot as usize);
+                    cells[out] = match step.is_xor() {
+                        true => cells[a] ^ cells[b],
+                        false => cells[one].times(step.op() == Op::One),
+                    };
                 }
-                _ => self.linear(&steps[0], one),
+            });
+        }
+        for steps in steps.chunk_by(|a, b| a.is_xor() && b.is_xor()) {
+            match steps[0].is_xor() {
+                true => {
+                    xor_rows(&mut self.cells, self.lanes, steps.iter().map(Step::slots));
+                }
+                false => self.linear(&steps[0], self.cells[self.one]),
             }
         }
+    }
+
+    /// Keeps a public 1 behind the slots of a tape, where its negations read it.
+    pub fn put_one(&mut self, tape: &Tape, one: Block) {
+        self.row_mut(tape.slots() as u32).fill(one);
+        self.one = self.cell(tape.slots() as u32, 0);
     }
 }
 
@@ -217,8 +224,8 @@ impl Deck<bool> {
             for (linear, ands) in tape.runs() {
                 linear.iter().for_each(|step| self.linear(step, true));
                 ands.iter()
-                    .filter(|step| step.op == Op::And)
-                    .for_each(|step| self.zip(step, |a, b| a & b));
+                    .filter(|step| step.op() == Op::And)
+                    .for_each(|step| self.zip(step.slots(), |a, b| a & b));
             }
             self.store(tape, out);
         }

@@ -31,15 +31,15 @@ impl Tape {
         for (linear, ands) in self.runs() {
             for step in linear {
                 match step.reads() {
-                    0 => deck.row_mut(step.out).fill(D::default()),
-                    1 => deck.zip(&Step { b: step.a, ..*step }, |a, _| a),
-                    _ => deck.zip(step, Ord::max),
+                    0 => deck.row_mut(step.out()).fill(D::default()),
+                    1 => deck.zip([step.a(), step.a(), step.out()], |a, _| a),
+                    _ => deck.zip(step.slots(), Ord::max),
                 }
             }
             let mut deepest = D::default();
-            for step in ands.iter().filter(|step| step.op == Op::And) {
-                deck.zip(step, |a, b| deeper(a.max(b)));
-                deepest = deck.row(step.out).iter().fold(deepest, |a, b| a.max(*b));
+            for step in ands.iter().filter(|step| step.op() == Op::And) {
+                deck.zip(step.slots(), |a, b| deeper(a.max(b)));
+                deepest = deck.row(step.out()).iter().fold(deepest, |a, b| a.max(*b));
             }
             each([linear, ands], deepest)?;
         }

@@ -10,9 +10,11 @@ mod deck;
 mod depths;
 mod plan;
 mod recorder;
+mod step;
 
 pub use deck::{Deck, DeckCell, zip_rows};
 pub use recorder::{MAX_TAPE, TapeRecorder, TapeWire, TooLong};
+pub use step::{Op, Step};
 
 use crate::gates::Gates;
 
@@ -39,55 +41,6 @@ impl Order {
     }
 }
 
-/// What a step does with its slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Op {
-    /// A public 0.
-    Zero,
-    /// A public 1.
-    One,
-    /// `out = a xor b`.
-    Xor,
-    /// `out = not a`.
-    Not,
-    /// `out = a and b`.
-    And,
-    /// The next `b` steps are ANDs that share their operand `a`; nothing is done here.
-    Group,
-}
-
-/// One step. Slots are below [`Tape::slots`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The operation.
-    pub op: Op,
-    /// Whether this reads slot `a` for the last time, before something else is put there.
-    pub last_a: bool,
-    /// The same of `b`.
-    pub last_b: bool,
-    /// Whether the result is an output: its slot is not used again.
-    pub kept: bool,
-    /// First operand.
-    pub a: u32,
-    /// Second operand.
-    pub b: u32,
-    /// Where the result goes.
-    pub out: u32,
-}
-
-impl Step {
-    /// How many operands it reads.
-    #[must_use]
-    pub const fn reads(&self) -> usize {
-        match self.op {
-            Op::Zero | Op::One | Op::Group => 0,
-            Op::Not => 1,
-            Op::Xor | Op::And => 2,
-        }
-    }
-}
-
 /// Gates over numbered slots, planned once and played on any number of lanes at once.
 #[derive(Clone, Debug)]
 pub struct Tape {
@@ -102,6 +55,8 @@ pub struct Tape {
     sources: Vec<Source>,
     slots: usize,
     ands: usize,
+    /// Whether ANDs stand in groups.
+    has_groups: bool,
 }
 
 /// What an output is.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use cenote_prim::prefer_large_pages;
+
 use super::recorder::Batches;
 use super::{Op, Order, Source, Step, Tape};
 use crate::circuit::Gate;
@@ -223,7 +225,7 @@ impl Slots {
             None => (0, false),
         };
         let (a, last_a) = a.map_or((0, false), |wire| self.read(wire, position));
-        Some(Step { op, last_a, last_b, kept: false, a, b, out: 0 })
+        Some(Step::new(op, a, b, 0).last(last_a, last_b))
     }
 
     fn assign(
@@ -236,6 +238,7 @@ impl Slots {
     ) -> Tape {
         let input_slots = (0..inputs).map(|wire| self.claim(wire)).collect();
         let mut steps: Vec<Step> = Vec::with_capacity(order.gates.len() + groups.len());
+        prefer_large_pages(&steps);
         let mut runs = Vec::with_capacity(order.runs.len());
         let mut unread = Vec::new();
         let (mut ends, mut groups_left) = (order.runs.iter().peekable(), 0);
@@ -252,23 +255,14 @@ impl Slots {
                 let next = (gate..gate + groups[at].1).zip(&order.gates[position..end]);
                 let len = next.take_while(|(gate, next)| gate == *next).count() as u32;
                 let a = self.of(select);
-                let head = Step {
-                    op: Op::Group,
-                    last_a: false,
-                    last_b: false,
-                    kept: false,
-                    a,
-                    b: len,
-                    out: a,
-                };
-                steps.push(head);
+                steps.push(Step::new(Op::Group, a, len, a));
                 groups_left = len;
             }
             groups_left = groups_left.saturating_sub(1);
             let Some(step) = self.step(gates[gate as usize], position) else { continue };
             let wire = inputs + gate as usize;
             match self.claim(wire) {
-                Some(out) => steps.push(Step { out, kept: self.last_use[wire] == KEPT, ..step }),
+                Some(out) => steps.push(step.giving(out, self.last_use[wire] == KEPT)),
                 None => {
                     unread.push(steps.len());
                     steps.push(step);
@@ -276,13 +270,26 @@ impl Slots {
             }
         }
         ends.for_each(|_| runs.push(steps.len() as u32));
-        unread.into_iter().for_each(|step| steps[step].out = self.used);
+        unread.into_iter().for_each(|step| steps[step] = steps[step].giving(self.used, false));
         let sources = sources(inputs, outputs);
         let outputs = outputs.iter().map(|wire| self.of(*wire)).collect();
-        let ands = steps.iter().filter(|step| step.op == Op::And).count();
+        let ands = steps.iter().filter(|step| step.op() == Op::And).count();
         let slots = self.used as usize + 1;
+        for step in steps.iter_mut().filter(|step| step.op() == Op::Not) {
+            *step = step.reading(slots as u32);
+        }
         let words = Vec::new();
-        Tape { inputs: input_slots, steps, runs, outputs, words, sources, slots, ands }
+        Tape {
+            inputs: input_slots,
+            steps,
+            runs,
+            outputs,
+            words,
+            sources,
+            slots,
+            ands,
+            has_groups: !groups.is_empty(),
+        }
     }
 }
 

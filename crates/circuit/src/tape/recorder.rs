@@ -1,7 +1,7 @@
 //! A machine that writes a tape.
 
 use super::{Order, Tape};
-use crate::circuit::Gate;
+use crate::circuit::{Gate, MAX_WIRES};
 use crate::gates::{Gates, runs};
 
 /// Gates of a tape at most, for [`TapeRecorder::new`]: 12 MB while it is planned.
@@ -44,10 +44,10 @@ impl TapeRecorder {
     /// A recorder of at most `limit` gates, and the wires of so many inputs.
     ///
     /// # Panics
-    /// When a wire's number would not fit 32 bits.
+    /// When a tape has no slots for so many wires.
     #[must_use]
     pub fn of_at_most(limit: usize, inputs: usize) -> (TapeRecorder, Vec<TapeWire>) {
-        assert!(limit.checked_add(inputs).is_some_and(|wires| wires < u32::MAX as usize));
+        assert!(limit.checked_add(inputs).is_some_and(|wires| wires <= MAX_WIRES));
         let wires = (0..inputs as u32).map(TapeWire).collect();
         (TapeRecorder { inputs, gates: Vec::new(), batches: Batches::default(), limit }, wires)
     }

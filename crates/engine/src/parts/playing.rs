@@ -74,8 +74,8 @@ impl<'t> Playing<'t> {
 
     /// The slot of the backend for what a step gives on a lane. All lanes of a step take theirs before anything else is read there.
     fn take(&mut self, recorder: &Recorder, step: &Step, lane: usize) -> u32 {
-        let cell = self.cell(step.out, lane);
-        if !step.kept {
+        let cell = self.cell(step.out(), lane);
+        if !step.kept() {
             return self.room + cell as u32;
         }
         self.places[cell] = recorder.arena.slot();
@@ -84,7 +84,7 @@ impl<'t> Playing<'t> {
 
     /// Records a step on lanes from `lane` on, as many as the chunk has room for; returns the next lane.
     pub(crate) fn step(&mut self, recorder: &mut Recorder, step: &Step, lane: usize) -> usize {
-        let kind = match step.op {
+        let kind = match step.op() {
             Op::Zero => Kind::Zero,
             Op::One => Kind::One,
             Op::Not => Kind::Not,
@@ -96,16 +96,17 @@ impl<'t> Playing<'t> {
         if kind == Kind::And {
             count = count.min(CHUNK_ANDS.saturating_sub(recorder.chunk.ands));
         }
-        let (a, b) = match step.op {
-            Op::Zero | Op::One => (step.out, step.out),
-            Op::Not => (step.a, step.a),
-            _ => (step.a, step.b),
+        let (a, b) = match step.op() {
+            Op::Zero | Op::One => (step.out(), step.out()),
+            Op::Not => (step.a(), step.a()),
+            _ => (step.a(), step.b()),
         };
         let in_rows = kind != Kind::And || recorder.rows_of_ands;
-        let is_row = in_rows && !step.kept && lane + count <= usize::from(u16::MAX);
+        let is_row = in_rows && !step.kept() && lane + count <= usize::from(u16::MAX);
         let are_inside = step.reads() == 0 || (self.inside[a as usize] && self.inside[b as usize]);
         if is_row && are_inside {
-            let [a, b, out] = [a, b, step.out].map(|slot| self.room + self.cell(slot, lane) as u32);
+            let [a, b, out] =
+                [a, b, step.out()].map(|slot| self.room + self.cell(slot, lane) as u32);
             recorder.chunk.push(Gate { kind, n: count as u16, a, b, out });
         } else {
             for lane in lane..lane + count {
@@ -118,14 +119,14 @@ impl<'t> Playing<'t> {
             }
         }
         if lane + count == self.lanes {
-            self.inside[step.out as usize] = !step.kept;
+            self.inside[step.out() as usize] = !step.kept();
         }
         lane + count
     }
 
     /// Records ANDs of a group on one lane as a core; their number is one of [`CORE_WIDTHS`].
     pub(crate) fn core(&mut self, recorder: &mut Recorder, ands: &[Step], lane: usize) {
-        let a = self.place(ands[0].a, lane);
+        let a = self.place(ands[0].a(), lane);
         let width = CORE_WIDTHS.iter().position(|&width| width == ands.len());
         recorder.chunk.push(Gate::one(Kind::Core, a, ands.len() as u32, a));
         recorder.chunk.cores[width.unwrap_or_else(|| unreachable!("a width of cores"))] += 1;
@@ -136,14 +137,14 @@ impl<'t> Playing<'t> {
 
     /// Records one AND on one lane.
     pub(crate) fn and(&mut self, recorder: &mut Recorder, step: &Step, lane: usize) {
-        let (a, b) = (self.place(step.a, lane), self.place(step.b, lane));
+        let (a, b) = (self.place(step.a(), lane), self.place(step.b(), lane));
         let out = self.take(recorder, step, lane);
         recorder.chunk.push(Gate::one(Kind::And, a, b, out));
     }
 
     /// All lanes of a group are recorded.
     pub(crate) fn end_group(&mut self, ands: &[Step]) {
-        ands.iter().for_each(|step| self.inside[step.out as usize] = !step.kept);
+        ands.iter().for_each(|step| self.inside[step.out() as usize] = !step.kept());
     }
 
     /// The words, one lane after the other; gives the room back.

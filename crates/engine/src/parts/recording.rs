@@ -302,8 +302,8 @@ impl<E: Executor> Gates for Recording<E> {
                 }
                 while let Some((step, others)) = ands.split_first() {
                     ands = others;
-                    if step.op == Op::Group {
-                        let (group, others) = others.split_at(step.b as usize);
+                    if step.op() == Op::Group {
+                        let (group, others) = others.split_at(step.b() as usize);
                         self.play_group(&mut playing, group, &widths)?;
                         ands = others;
                     } else {

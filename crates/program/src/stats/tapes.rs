@@ -59,7 +59,7 @@ impl Tally {
 
     /// Takes note of a linear step of a tape on so many lanes.
     fn played(&mut self, step: &Step, lanes: usize, are_many: bool) -> Result<(), StatsError> {
-        match step.op {
+        match step.op() {
             Op::Zero | Op::One => self.look(1),
             Op::Not => (0..lanes).try_for_each(|_| self.not(&0).map(drop)),
             _ if are_many => self.call().and_then(|()| self.linear(lanes)),
@@ -76,8 +76,8 @@ impl Tally {
     ) -> Result<(), StatsError> {
         let mut all = 0;
         for step in ands {
-            if step.op == Op::Group {
-                let muxes = self.stats.muxes.entry(step.b).or_default();
+            if step.op() == Op::Group {
+                let muxes = self.stats.muxes.entry(step.b()).or_default();
                 add(muxes, self.weight, lanes as u64);
             } else {
                 all += lanes;

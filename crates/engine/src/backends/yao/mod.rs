@@ -378,39 +378,39 @@ impl Gates for YaoParty<'_> {
 impl YaoParty<'_> {
     /// Plays a tape on the lanes that are loaded.
     fn play_on(&mut self, deck: &mut Deck<Block>, tape: &Tape) -> Result<(), Fault> {
-        let one = self.constant(true)?;
+        deck.put_one(tape, self.constant(true)?);
+        let mut labels = [[Block::ZERO; BATCH]; 3];
         for (linear, ands) in tape.runs() {
-            deck.linear_all(linear, one);
+            deck.linear_all(linear);
             match ands {
                 [step] if deck.lanes() == 1 => {
-                    let [a, b, out] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
-                    let input = [a, b].map(|cell| deck.cells_mut()[cell]);
-                    deck.cells_mut()[out] = self.session.and(input)?;
+                    let [a, b, out] = step.slots().map(|slot| slot as usize);
+                    let cells = deck.cells_mut();
+                    cells[out] = self.session.and([cells[a], cells[b]])?;
                 }
-                ands if deck.lanes() == 1 => self.batch_of_one_lane(deck, ands)?,
+                ands if deck.lanes() == 1 => tape.each_ands::<BATCH, _>(ands, |ands| {
+                    self.piece(deck.cells_mut(), ands, &mut labels)
+                })?,
                 ands => self.batch(deck, ands)?,
             }
         }
         Ok(())
     }
 
-    /// The ANDs of a batch on one lane, [`BATCH`] at a time.
-    fn batch_of_one_lane(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
-        let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
-        let (mut cells, mut waiting) = ([0; BATCH], 0);
-        for step in ands.iter().filter(|step| step.op == Op::And) {
-            let [left, right, to] = [step.a, step.b, step.out].map(|slot| deck.cell(slot, 0));
-            (a[waiting], b[waiting]) = (deck.cells_mut()[left], deck.cells_mut()[right]);
-            cells[waiting] = to;
-            waiting += 1;
-            if waiting == BATCH {
-                self.session.ands([&a, &b], &mut out)?;
-                deck.scatter(&cells, &out);
-                waiting = 0;
-            }
+    /// At most [`BATCH`] independent ANDs of one lane, and room for their labels.
+    #[inline(always)]
+    fn piece(
+        &mut self,
+        cells: &mut [Block],
+        ands: &[Step],
+        [a, b, out]: &mut [[Block; BATCH]; 3],
+    ) -> Result<(), Fault> {
+        for ((step, a), b) in ands.iter().zip(&mut *a).zip(&mut *b) {
+            (*a, *b) = (cells[step.a() as usize], cells[step.b() as usize]);
         }
-        self.session.ands([&a[..waiting], &b[..waiting]], &mut out[..waiting])?;
-        deck.scatter(&cells[..waiting], &out);
+        let n = ands.len();
+        self.session.ands([&a[..n], &b[..n]], &mut out[..n])?;
+        ands.iter().zip(out).for_each(|(step, out)| cells[step.out() as usize] = *out);
         Ok(())
     }
 
@@ -418,21 +418,21 @@ impl YaoParty<'_> {
     fn batch(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
         let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
         let (mut cells, mut waiting) = ([0; BATCH], 0);
-        for step in ands.iter().filter(|step| step.op == Op::And) {
+        for step in ands.iter().filter(|step| step.op() == Op::And) {
             let mut lane = 0;
             while lane < deck.lanes() {
                 let count = (BATCH - waiting).min(deck.lanes() - lane);
                 let lanes = lane..lane + count;
                 lane += count;
-                let rows = [&deck.row(step.a)[lanes.clone()], &deck.row(step.b)[lanes.clone()]];
+                let rows = [&deck.row(step.a())[lanes.clone()], &deck.row(step.b())[lanes.clone()]];
                 if count == BATCH {
                     self.session.ands(rows, &mut out)?;
-                    deck.row_mut(step.out)[lanes].copy_from_slice(&out);
+                    deck.row_mut(step.out())[lanes].copy_from_slice(&out);
                     continue;
                 }
                 a[waiting..waiting + count].copy_from_slice(rows[0]);
                 b[waiting..waiting + count].copy_from_slice(rows[1]);
-                let first = deck.cell(step.out, lanes.start);
+                let first = deck.cell(step.out(), lanes.start);
                 (first..).zip(&mut cells[waiting..waiting + count]).for_each(|(i, cell)| *cell = i);
                 waiting += count;
                 if waiting == BATCH {
