@@ -79,7 +79,7 @@ fn errors_name_file_place_and_remedy() {
         ("1 1000000000\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "more than the file can write"),
         ("1 1\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "fewer than the ports"),
         (
-            "1 1000000000\n1 2000000000\n1 1\n\n2 1 0 1 2 XOR\n",
+            "1 1000000000\n1 1000000000\n1 1\n\n2 1 0 1 2 XOR\n",
             "2:1",
             "inputs have 1000000000 bits",
         ),
