@@ -46,6 +46,6 @@ pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};
 pub use sequential::{Cycles, MAX_UNROLLED, Sequential, SequentialError, Shown};
 pub use stats::Stats;
 pub use tape::{
-    Deck, DeckCell, MAX_TAPE, Op, Operand, Order, Source, Starts, Step, Tape, TapeRecorder,
+    BATCH, Deck, DeckCell, MAX_TAPE, Op, Operand, Order, Source, Starts, Step, Tape, TapeRecorder,
     TapeWire, TooLong, lane_groups, zip_rows,
 };

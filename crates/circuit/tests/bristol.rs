@@ -77,6 +77,8 @@ fn errors_name_file_place_and_remedy() {
         ("4294967295 3\n2 1 1\n1 1\n", "1:1", "no number"),
         ("1000000000 3\n2 1 1\n1 1\n", "1:1", "more than the file can hold"),
         ("1 1000000000\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "more than the file can write"),
+        ("1 1073741822\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "more than the file can write"),
+        ("1 1073741823\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:3", "is no number"),
         ("1 1\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n", "1:1", "fewer than the ports"),
         (
             "1 1000000000\n1 1000000000\n1 1\n\n2 1 0 1 2 XOR\n",

@@ -1,9 +1,10 @@
 //! Tapes: played on arrays, batch by batch and gate by gate they give the same, and slots are used as planned.
 
 use cenote_circuit::{
-    Clear, Counter, Deck, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder, TapeWire,
-    TooLong, gadgets, lane_groups,
+    BATCH, Clear, Counter, Deck, Depth, Gates, Op, Operand, Order, Starts, Tape, TapeRecorder,
+    TapeWire, TooLong, gadgets, lane_groups,
 };
+use cenote_prim::Block;
 use proptest::prelude::*;
 
 /// One call of a machine, on wires that are there by then.
@@ -107,6 +108,75 @@ impl Gates for ByGates {
     }
 }
 
+/// Plays a tape on blocks of one bit, so many lanes together, on a deck that holds what was played before; which ANDs are handed over together is
+/// checked.
+fn on_blocks(
+    deck: &mut Deck<Block>,
+    tape: &Tape,
+    [lanes, together]: [usize; 2],
+    operands: &[Operand<'_, bool>],
+) -> Vec<Vec<bool>> {
+    let one = Block::new(u128::MAX);
+    let wires: Vec<Vec<Block>> = operands
+        .iter()
+        .map(|operand| operand.wires.iter().map(|bit| one.times(*bit)).collect())
+        .collect();
+    let operands: Vec<_> = operands
+        .iter()
+        .zip(&wires)
+        .map(|(operand, wires)| Operand { wires, bits: operand.bits, starts: operand.starts })
+        .collect();
+    let mut out = vec![Vec::new(); tape.words().len()];
+    for (first, count) in lane_groups(lanes, together) {
+        deck.load(tape, &operands, [first, count], one);
+        for (linear, ands) in tape.runs() {
+            deck.linear_all(linear);
+            let mut sizes = Vec::new();
+            let Ok(()) = deck.ands(tape, ands, |[a, b], out| {
+                sizes.push(out.len());
+                for ((a, b), out) in a.iter().zip(b).zip(out) {
+                    *out = *a & *b;
+                }
+                Ok::<_, std::convert::Infallible>(())
+            });
+            let all = ands.iter().filter(|step| step.op() == Op::And).count() * count;
+            assert_eq!(sizes.iter().sum::<usize>(), all);
+            assert!(sizes.iter().filter(|size| **size < BATCH).count() <= 1, "{sizes:?}");
+        }
+        deck.store(tape, &mut out);
+    }
+    assert!(out.iter().flatten().all(|block| [Block::ZERO, one].contains(block)));
+    out.iter().map(|word| word.iter().map(|block| *block == one).collect()).collect()
+}
+
+/// Groups of ANDs that fill batches, and do not, with negations and constants between.
+#[test]
+fn groups_fill_batches_of_one_lane_and_of_many() {
+    for sizes in [&[31][..], &[32], &[33], &[1, 30, 1], &[31, 2, 40, 64], &[5; 14]] {
+        let (mut g, wires) = TapeRecorder::new(INPUTS);
+        let one = g.constant(true).unwrap();
+        let zero = g.constant(false).unwrap();
+        let mut all = wires.clone();
+        for size in sizes {
+            let not = g.not(&all[all.len() - 1]).unwrap();
+            let bits: Vec<_> = (0..*size).map(|i| [not, one, zero, all[i % 5]][i % 4]).collect();
+            all.extend(g.and_groups(&[wires[size % 5]], &bits).unwrap());
+            all.push(not);
+        }
+        let mut deck = Deck::default();
+        for order in ORDERS {
+            let tape = g.finish(std::slice::from_ref(&all), order);
+            for lanes in [1, 2, 3, 4, 33] {
+                let bits: Vec<bool> = (0..lanes * INPUTS).map(|i| i * i % 7 < 3).collect();
+                let operands = [Operand::words(&bits, INPUTS)];
+                let Ok(expected) = tape.play(&mut ByGates, lanes, &operands);
+                let given = on_blocks(&mut deck, &tape, [lanes, 33], &operands);
+                assert_eq!(given, expected, "{sizes:?} {order:?} {lanes}");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn all_ways_give_the_same(
@@ -128,6 +198,7 @@ proptest! {
         // The same words, listed from the last to the first in memory.
         let backwards: Vec<bool> = words.chunks(INPUTS - 2).rev().flatten().copied().collect();
         let starts: Vec<u32> = (0..lanes).rev().map(|lane| (lane * (INPUTS - 2)) as u32).collect();
+        let mut deck = Deck::default();
         for order in ORDERS {
             let tape = record(&calls, &outputs, order);
             let listed = Operand { wires: &backwards, bits: INPUTS - 2, starts: Starts::Listed(&starts) };
@@ -135,6 +206,10 @@ proptest! {
                 let operands = [operand, Operand::same(&same)];
                 prop_assert_eq!(&tape.play(&mut Clear, lanes, &operands).expect("clear"), &expected);
                 prop_assert_eq!(&tape.play(&mut ByGates, lanes, &operands).expect("clear"), &expected);
+                for together in [1, 2, 16, 40] {
+                    let given = on_blocks(&mut deck, &tape, [lanes, together], &operands);
+                    prop_assert_eq!(&given, &expected);
+                }
             }
         }
     }
@@ -180,7 +255,10 @@ proptest! {
                 for step in linear.iter().chain(ands) {
                     let reads = match step.op() {
                         Op::Zero | Op::One => vec![],
-                        Op::Not => vec![(step.a(), step.last_a())],
+                        Op::Not => {
+                            prop_assert_eq!(step.b() as usize, tape.slots());
+                            vec![(step.a(), step.last_a())]
+                        }
                         Op::Group => vec![(step.a(), false)],
                         Op::Xor | Op::And => vec![(step.b(), step.last_b()), (step.a(), step.last_a())],
                     };
@@ -232,9 +310,10 @@ fn words_are_put_back_where_they_were() {
         let starts = [&starts[0][..], &starts[1][..]];
         let (mut deck, mut in_groups) = (Deck::default(), bits.clone());
         for (first, count) in lane_groups(lanes, 3) {
-            deck.load(&tape, &tape.operands_in_place(&in_groups, &starts), first, count);
+            let operands = tape.operands_in_place(&in_groups, &starts);
+            deck.load(&tape, &operands, [first, count], true);
             for (linear, ands) in tape.runs() {
-                linear.iter().for_each(|step| deck.linear(step, true));
+                linear.iter().for_each(|step| deck.linear(step));
                 let ands = ands.iter().filter(|step| step.op() == Op::And);
                 ands.for_each(|step| deck.zip(step.slots(), |a, b| a & b));
             }

@@ -114,12 +114,17 @@ struct Remembered {
     gadgets: HashMap<Key, Known>,
     /// By where their bodies are, which stay there as long as a module runs; none of those that are no tape.
     rounds: HashMap<*const Block, Option<Rc<Rounds>>>,
-    /// Steps of all of them, and bits of what they are recorded of.
+    /// What all of them count, and bits of what they are recorded of.
     steps: usize,
 }
 
-/// Steps of all that a run remembers, 64 MB: more than programs have, and not what a hostile one makes of them.
+/// Steps of all that a run remembers, 32 MB: more than programs have, and not what a hostile one makes of them.
 const REMEMBERED: usize = 1 << 21;
+
+/// What a tape counts: an input or output takes about as much as a step.
+fn room(tape: &Tape) -> usize {
+    1 + tape.steps().len() + tape.inputs() + tape.outputs()
+}
 
 impl Tapes {
     /// The gadget of `op` on operands of these patterns. It is recorded when it is asked for `at_once` or the second time; until
@@ -144,7 +149,7 @@ impl Tapes {
             Some(Known::Once) | None => {}
         }
         let gadget = record(&key.operands).ok().map(Rc::new);
-        let steps = gadget.as_ref().map_or(1, |gadget| 1 + gadget.tape.steps().len());
+        let steps = gadget.as_ref().map_or(1, |gadget| room(&gadget.tape));
         tapes.remember(key, gadget.clone().map_or(Known::TooLong, Known::Gadget), steps);
         gadget
     }
@@ -157,7 +162,7 @@ impl Tapes {
     }
 
     pub(crate) fn remember_rounds(&self, body: &Block, rounds: Option<&Rc<Rounds>>) {
-        let steps = rounds.map_or(1, |rounds| 1 + rounds.tape.steps().len());
+        let steps = rounds.map_or(1, |rounds| room(&rounds.tape));
         let mut tapes = self.0.borrow_mut();
         if tapes.has_room(steps) {
             tapes.rounds.insert(body, rounds.cloned());

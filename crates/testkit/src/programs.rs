@@ -349,7 +349,7 @@ fn recorded(order: Order) -> Tape {
         g.and(&unread, &unread)?;
         let same = g.xor(&chain, &chain)?;
         outputs.truncate(20);
-        outputs.extend([chain, chain, x[5], y[2], zero, one, same, x[5], outputs[0]]);
+        outputs.extend([chain, chain, x[5], y[2], zero, one, same, unread, outputs[0]]);
         outputs.extend(g.xor_many(&x[..3], &[one, zero, chain])?);
         Ok::<_, TooLong>(outputs)
     })();

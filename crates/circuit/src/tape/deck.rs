@@ -62,28 +62,40 @@ impl DeckCell for Block {
     }
 }
 
-/// The cells of a tape's slots on some lanes. Their room is kept from one tape to the next, and wiped in the end.
+/// ANDs that a deck hands over together, at most.
+pub const BATCH: usize = 32;
+
+/// The cells of a tape's slots on some lanes, and behind them those of a public 1. Their room is kept from one tape to the next, and wiped in
+/// the end.
 #[derive(Default)]
-pub struct Deck<C: Zeroize> {
+pub struct Deck<C: DeckCell> {
     cells: Zeroizing<Vec<C>>,
     lanes: usize,
-    /// Where a public 1 is.
-    one: usize,
+    /// The slot of the public 1.
+    one: u32,
+    /// Operands and results of the ANDs that are handed over.
+    batch: Zeroizing<[[C; BATCH]; 3]>,
 }
 
 impl<C: DeckCell> Deck<C> {
-    /// Takes the inputs of `count` lanes from lane `first` on.
+    /// Takes the inputs of `count` lanes from lane `first` on, and what a public 1 is.
     ///
     /// # Panics
     /// When the operands do not have the wires that the tape reads.
-    pub fn load(&mut self, tape: &Tape, operands: &[Operand<'_, C>], first: usize, count: usize) {
-        // A public 1 is kept behind the slots.
+    pub fn load(
+        &mut self,
+        tape: &Tape,
+        operands: &[Operand<'_, C>],
+        [first, count]: [usize; 2],
+        one: C,
+    ) {
         let cells = (tape.slots() + 1) * count;
         if self.cells.len() < cells {
             // Growing in place would leave what it held behind.
             self.cells = Zeroizing::new(vec![C::default(); cells]);
         }
-        self.lanes = count;
+        (self.lanes, self.one) = (count, tape.slots() as u32);
+        self.row_mut(self.one).fill(one);
         for (slots, operand) in tape.operands(operands) {
             if let ([slot], Some(row)) = (slots, operand.row(first, count)) {
                 slot.iter().for_each(|slot| self.row_mut(*slot).copy_from_slice(row));
@@ -110,18 +122,6 @@ impl<C: DeckCell> Deck<C> {
     pub fn row_mut(&mut self, slot: u32) -> &mut [C] {
         let start = slot as usize * self.lanes;
         &mut self.cells[start..start + self.lanes]
-    }
-
-    /// Where the cell of a slot and a lane is among all of them.
-    #[inline(always)]
-    pub fn cell(&self, slot: u32, lane: usize) -> usize {
-        slot as usize * self.lanes + lane
-    }
-
-    /// Puts values into the cells beside them.
-    #[inline(always)]
-    pub fn scatter(&mut self, cells: &[usize], values: &[C]) {
-        cells.iter().zip(values).for_each(|(cell, value)| self.cells[*cell] = *value);
     }
 
     /// Does the same to every lane of two slots, into a third.
@@ -153,7 +153,7 @@ impl<C: DeckCell> Deck<C> {
         }
     }
 
-    /// All cells.
+    /// All cells: on one lane, that of each slot.
     #[inline(always)]
     pub fn cells_mut(&mut self) -> &mut [C] {
         &mut self.cells
@@ -161,51 +161,95 @@ impl<C: DeckCell> Deck<C> {
 }
 
 impl<C: DeckCell + BitXor<Output = C>> Deck<C> {
-    /// Does a step that is no AND; a negation is the XOR with `one`.
+    /// Does a step that is no AND; a negation is the XOR with the public 1.
     #[inline]
-    pub fn linear(&mut self, step: &Step, one: C) {
+    pub fn linear(&mut self, step: &Step) {
         match step.op() {
             Op::Zero => self.row_mut(step.out()).fill(C::default()),
-            Op::One => self.row_mut(step.out()).fill(one),
-            Op::Not => {
-                let [a, out] = [step.a(), step.out()].map(|slot| slot as usize * self.lanes);
-                zip_rows(&mut self.cells, [a, a, out], self.lanes, |a, _| a ^ one);
-            }
-            Op::Xor => self.zip(step.slots(), |a, b| a ^ b),
+            Op::One => self.zip([self.one, self.one, step.out()], |one, _| one),
+            Op::Xor | Op::Not => self.zip(step.slots(), |a, b| a ^ b),
             Op::And | Op::Group => unreachable!("an AND is not linear"),
         }
     }
 }
 
 impl Deck<Block> {
-    /// Does all of some steps that are no ANDs, as [`Deck::linear`], on a deck that was given a public 1.
+    /// Does all of some steps that are no ANDs, as [`Deck::linear`].
     pub fn linear_all(&mut self, steps: &[Step]) {
         if self.lanes == 1 {
-            let (cells, one) = (&mut self.cells[..], self.one);
-            return each_piece::<16>(steps, |steps| {
+            let cells = &mut self.cells[..];
+            let one = cells[self.one as usize];
+            return each_piece(steps, |steps| {
                 for step in steps {
                     let [a, b, out] = step.slots().map(|slot| slot as usize);
                     cells[out] = match step.is_xor() {
                         true => cells[a] ^ cells[b],
-                        false => cells[one].times(step.op() == Op::One),
+                        false => one.times(step.op() == Op::One),
                     };
                 }
             });
         }
         for steps in steps.chunk_by(|a, b| a.is_xor() && b.is_xor()) {
             match steps[0].is_xor() {
-                true => {
-                    xor_rows(&mut self.cells, self.lanes, steps.iter().map(Step::slots));
-                }
-                false => self.linear(&steps[0], self.cells[self.one]),
+                true => xor_rows(&mut self.cells, self.lanes, steps.iter().map(Step::slots)),
+                false => self.linear(&steps[0]),
             }
         }
     }
 
-    /// Keeps a public 1 behind the slots of a tape, where its negations read it.
-    pub fn put_one(&mut self, tape: &Tape, one: Block) {
-        self.row_mut(tape.slots() as u32).fill(one);
-        self.one = self.cell(tape.slots() as u32, 0);
+    /// Does the independent ANDs of a batch on all lanes by `and`, which is given at most [`BATCH`] operands of either side, and room for as many
+    /// results.
+    ///
+    /// # Errors
+    /// Those of `and`, at once.
+    #[inline(always)]
+    pub fn ands<E>(
+        &mut self,
+        tape: &Tape,
+        steps: &[Step],
+        mut and: impl FnMut([&[Block]; 2], &mut [Block]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (cells, lanes) = (&mut self.cells[..], self.lanes);
+        let [a, b, out] = &mut *self.batch;
+        if lanes == 1 {
+            return tape.each_ands::<E>(steps, |steps| {
+                for ((step, a), b) in steps.iter().zip(&mut *a).zip(&mut *b) {
+                    (*a, *b) = (cells[step.a() as usize], cells[step.b() as usize]);
+                }
+                let n = steps.len();
+                and([&a[..n], &b[..n]], &mut out[..n])?;
+                steps.iter().zip(&*out).for_each(|(step, out)| cells[step.out() as usize] = *out);
+                Ok(())
+            });
+        }
+        let (mut to, mut waiting) = ([0; BATCH], 0);
+        for step in steps.iter().filter(|step| step.op() == Op::And) {
+            let rows = step.slots().map(|slot| slot as usize * lanes);
+            let mut lane = 0;
+            while lane < lanes {
+                let count = (BATCH - waiting).min(lanes - lane);
+                let [left, right, result] = rows.map(|row| row + lane..row + lane + count);
+                lane += count;
+                if count == BATCH {
+                    and([&cells[left], &cells[right]], out)?;
+                    cells[result].copy_from_slice(out);
+                    continue;
+                }
+                let now = waiting..waiting + count;
+                a[now.clone()].copy_from_slice(&cells[left]);
+                b[now.clone()].copy_from_slice(&cells[right]);
+                to[now].iter_mut().zip(result).for_each(|(to, cell)| *to = cell);
+                waiting += count;
+                if waiting == BATCH {
+                    and([a, b], out)?;
+                    to.iter().zip(&*out).for_each(|(cell, value)| cells[*cell] = *value);
+                    waiting = 0;
+                }
+            }
+        }
+        and([&a[..waiting], &b[..waiting]], &mut out[..waiting])?;
+        to[..waiting].iter().zip(out).for_each(|(cell, value)| cells[*cell] = *value);
+        Ok(())
     }
 }
 
@@ -220,9 +264,9 @@ impl Deck<bool> {
     ) {
         // A byte each: as much room as blocks take.
         for (first, count) in lane_groups(lanes, 16 * tape.lanes_together()) {
-            self.load(tape, operands, first, count);
+            self.load(tape, operands, [first, count], true);
             for (linear, ands) in tape.runs() {
-                linear.iter().for_each(|step| self.linear(step, true));
+                linear.iter().for_each(|step| self.linear(step));
                 ands.iter()
                     .filter(|step| step.op() == Op::And)
                     .for_each(|step| self.zip(step.slots(), |a, b| a & b));

@@ -27,12 +27,11 @@ impl Tape {
             .collect();
         let count = of_lane.iter().max().map_or(0, |kind| kind + 1);
         let mut deck = Deck::default();
-        deck.load(self, &operands, 0, count);
+        deck.load(self, &operands, [0, count], D::default());
         for (linear, ands) in self.runs() {
             for step in linear {
                 match step.reads() {
                     0 => deck.row_mut(step.out()).fill(D::default()),
-                    1 => deck.zip([step.a(), step.a(), step.out()], |a, _| a),
                     _ => deck.zip(step.slots(), Ord::max),
                 }
             }

@@ -12,7 +12,7 @@ mod plan;
 mod recorder;
 mod step;
 
-pub use deck::{Deck, DeckCell, zip_rows};
+pub use deck::{BATCH, Deck, DeckCell, zip_rows};
 pub use recorder::{MAX_TAPE, TapeRecorder, TapeWire, TooLong};
 pub use step::{Op, Step};
 

@@ -6,10 +6,11 @@ use std::fmt;
 use cenote_prim::prefetch;
 
 use super::Tape;
+use super::deck::BATCH;
+use crate::circuit::MAX_WIRES;
 
-/// What a step does with its slots.
+/// What a step does with its slots. The order is that of [`OPS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Op {
     /// `out = a xor b`.
     Xor,
@@ -44,30 +45,36 @@ const SLOT_BITS: u32 = u32::BITS - FLAG_BITS;
 const SLOT: u32 = (1 << SLOT_BITS) - 1;
 const HIGH: u32 = 1 << 31;
 const LOW: u32 = 1 << 30;
+// A tape has a slot for what nobody reads besides those of the wires, and behind them that of the public 1.
+const _: () = assert!(MAX_WIRES < SLOT as usize);
 
+/// By their bits. Those of linear steps are the first, XOR and NOT without the bit that constants have.
 const OPS: [Op; 8] =
     [Op::Xor, Op::Not, Op::Zero, Op::One, Op::And, Op::Group, Op::Group, Op::Group];
 
 impl Step {
     /// A step whose result nobody has asked for yet.
     pub(super) fn new(op: Op, a: u32, b: u32, out: u32) -> Step {
+        debug_assert!(a.max(b).max(out) <= SLOT);
         let op = op as u32;
         Step { a, b: b | (op >> 2) << 31, out: out | op << SLOT_BITS }
     }
 
     /// The same step, which reads a slot for the last time.
     pub(super) fn last(self, a: bool, b: bool) -> Step {
-        Step { a: self.a | u32::from(a) << 31, b: self.b | u32::from(b) << 30, ..self }
+        Step { a: self.a | HIGH * u32::from(a), b: self.b | LOW * u32::from(b), ..self }
     }
 
     /// The same step, which reads `b`.
     pub(super) fn reading(self, b: u32) -> Step {
+        debug_assert!(b <= SLOT);
         Step { b: self.b & !SLOT | b, ..self }
     }
 
     /// The same step with its result there, which is an output if it is kept.
     pub(super) fn giving(self, out: u32, kept: bool) -> Step {
-        Step { a: self.a | u32::from(kept) << 30, out: self.out & !SLOT | out, ..self }
+        debug_assert!(out <= SLOT);
+        Step { a: self.a | LOW * u32::from(kept), out: self.out & !SLOT | out, ..self }
     }
 
     /// The operation.
@@ -124,9 +131,9 @@ impl Step {
     }
 
     /// Whether a linear step is an XOR, as a negation is with a public 1, and no constant.
-    #[must_use]
     #[inline(always)]
-    pub const fn is_xor(&self) -> bool {
+    pub(super) const fn is_xor(&self) -> bool {
+        debug_assert!(!matches!(self.op(), Op::And | Op::Group));
         self.out & HIGH == 0
     }
 
@@ -147,53 +154,56 @@ impl fmt::Debug for Step {
     }
 }
 
-/// How many steps come from memory before they are done.
+/// How far ahead of the current step those of its run are prefetched.
 const AHEAD: usize = 128;
 
-/// Shows `each` all steps, `N` at a time, and has those that follow come from memory meanwhile: between the random accesses of steps on one
-/// lane, the processor does not look far enough ahead by itself.
+/// Shows `each` all steps, [`BATCH`] at a time, and prefetches those that follow: between the random accesses of steps on one lane, the processor
+/// does not look far enough ahead by itself.
 #[inline(always)]
-pub(super) fn each_piece<const N: usize>(steps: &[Step], mut each: impl FnMut(&[Step])) {
-    let Ok(()) = try_each_piece::<N, Infallible>(steps, |steps| Ok(each(steps)));
+pub(super) fn each_piece(steps: &[Step], mut each: impl FnMut(&[Step])) {
+    let Ok(()) = try_each_piece::<Infallible>(steps, |steps| {
+        each(steps);
+        Ok(())
+    });
 }
 
 #[inline(always)]
-fn try_each_piece<const N: usize, E>(
+fn try_each_piece<E>(
     steps: &[Step],
     mut each: impl FnMut(&[Step]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (pieces, rest) = steps.as_chunks::<N>();
+    let (pieces, rest) = steps.as_chunks::<BATCH>();
     for (i, piece) in pieces.iter().enumerate() {
-        prefetch(pieces, i + AHEAD / N);
+        prefetch(pieces, i + AHEAD / BATCH);
         each(piece)?;
     }
-    each(rest)
+    if rest.is_empty() { Ok(()) } else { each(rest) }
 }
 
 impl Tape {
-    /// Shows `each` the ANDs of a batch, `N` at a time, without the heads of groups.
+    /// Shows `each` the ANDs of a batch, [`BATCH`] at a time, without the heads of groups.
     ///
     /// # Errors
     /// Those of `each`, at once.
     #[inline(always)]
-    pub fn each_ands<const N: usize, E>(
+    pub(super) fn each_ands<E>(
         &self,
         ands: &[Step],
         mut each: impl FnMut(&[Step]) -> Result<(), E>,
     ) -> Result<(), E> {
         if !self.has_groups {
-            return try_each_piece::<N, E>(ands, each);
+            return try_each_piece(ands, each);
         }
-        let (mut piece, mut n) = ([Step::new(Op::And, 0, 0, 0); N], 0);
+        let (mut piece, mut n) = ([Step::new(Op::And, 0, 0, 0); BATCH], 0);
         for step in ands.iter().filter(|step| step.op() == Op::And) {
             piece[n] = *step;
             n += 1;
-            if n == N {
+            if n == BATCH {
                 each(&piece)?;
                 n = 0;
             }
         }
-        each(&piece[..n])
+        if n == 0 { Ok(()) } else { each(&piece[..n]) }
     }
 }
 
@@ -213,8 +223,9 @@ mod tests {
                     let step = step.reading(slots[1]).giving(slots[2], kept);
                     assert_eq!((step.op(), step.slots()), (op, slots));
                     assert_eq!([step.last_a(), step.last_b(), step.kept()], [last_a, last_b, kept]);
-                    let is_linear = !matches!(op, Op::And | Op::Group);
-                    assert!(!is_linear || step.is_xor() == matches!(op, Op::Xor | Op::Not));
+                    if !matches!(op, Op::And | Op::Group) {
+                        assert_eq!(step.is_xor(), matches!(op, Op::Xor | Op::Not));
+                    }
                 }
             }
         }
@@ -223,10 +234,10 @@ mod tests {
     /// Pieces are all steps in their order, the last one shorter.
     #[test]
     fn every_step_is_in_one_piece() {
-        for n in [0, 1, 15, 16, 17, 32, 300] {
+        for n in [0, 1, 31, 32, 33, 64, 300] {
             let steps: Vec<Step> = (0..n).map(|i| Step::new(Op::Xor, i, 0, 0)).collect();
             let mut seen = Vec::new();
-            each_piece::<16>(&steps, |piece| seen.extend_from_slice(piece));
+            each_piece(&steps, |piece| seen.extend_from_slice(piece));
             assert_eq!(seen, steps);
         }
     }

@@ -17,7 +17,7 @@
 mod plan;
 pub mod tags;
 
-use cenote_circuit::{Deck, Gates, Op, Operand, Step, Tape, lane_groups};
+use cenote_circuit::{BATCH, Deck, Gates, Operand, Tape, lane_groups};
 use cenote_net::{Channel, Channels, Fault, Phase, Role, Tag};
 use cenote_ot::rot::{receive_correlated, send_correlated};
 use cenote_ot::{Choice, CotReceive, CotSend};
@@ -33,8 +33,6 @@ use crate::parts::kept::Kept;
 use crate::party::{Checked, Party, Receivers, expect_input};
 use crate::session::{Job, run_and_check};
 
-/// Gates that are done side by side.
-const BATCH: usize = 32;
 /// Gates of a full frame of tables: long enough that waking the peer for each costs little.
 const FRAME: usize = 16 << 10;
 /// Input bits of one message.
@@ -347,9 +345,10 @@ impl Gates for YaoParty<'_> {
         operands: &[Operand<'_, Block>],
         out: &mut [Vec<Block>],
     ) -> Result<(), Fault> {
+        let one = self.constant(true)?;
         let mut deck = std::mem::take(&mut self.session.deck);
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
-            deck.load(tape, operands, first, count);
+            deck.load(tape, operands, [first, count], one);
             self.play_on(&mut deck, tape)?;
             deck.store(tape, out);
         }
@@ -364,9 +363,10 @@ impl Gates for YaoParty<'_> {
         starts: &[&[u32]],
     ) -> Result<(), Fault> {
         let lanes = starts.first().map_or(0, |starts| starts.len());
+        let one = self.constant(true)?;
         let mut deck = std::mem::take(&mut self.session.deck);
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
-            deck.load(tape, &tape.operands_in_place(wires, starts), first, count);
+            deck.load(tape, &tape.operands_in_place(wires, starts), [first, count], one);
             self.play_on(&mut deck, tape)?;
             deck.store_in_place(tape, wires, starts, first);
         }
@@ -378,72 +378,18 @@ impl Gates for YaoParty<'_> {
 impl YaoParty<'_> {
     /// Plays a tape on the lanes that are loaded.
     fn play_on(&mut self, deck: &mut Deck<Block>, tape: &Tape) -> Result<(), Fault> {
-        deck.put_one(tape, self.constant(true)?);
-        let mut labels = [[Block::ZERO; BATCH]; 3];
+        let session = &mut *self.session;
         for (linear, ands) in tape.runs() {
             deck.linear_all(linear);
             match ands {
                 [step] if deck.lanes() == 1 => {
                     let [a, b, out] = step.slots().map(|slot| slot as usize);
                     let cells = deck.cells_mut();
-                    cells[out] = self.session.and([cells[a], cells[b]])?;
+                    cells[out] = session.and([cells[a], cells[b]])?;
                 }
-                ands if deck.lanes() == 1 => tape.each_ands::<BATCH, _>(ands, |ands| {
-                    self.piece(deck.cells_mut(), ands, &mut labels)
-                })?,
-                ands => self.batch(deck, ands)?,
+                ands => deck.ands(tape, ands, |rows, out| session.ands(rows, out))?,
             }
         }
-        Ok(())
-    }
-
-    /// At most [`BATCH`] independent ANDs of one lane, and room for their labels.
-    #[inline(always)]
-    fn piece(
-        &mut self,
-        cells: &mut [Block],
-        ands: &[Step],
-        [a, b, out]: &mut [[Block; BATCH]; 3],
-    ) -> Result<(), Fault> {
-        for ((step, a), b) in ands.iter().zip(&mut *a).zip(&mut *b) {
-            (*a, *b) = (cells[step.a() as usize], cells[step.b() as usize]);
-        }
-        let n = ands.len();
-        self.session.ands([&a[..n], &b[..n]], &mut out[..n])?;
-        ands.iter().zip(out).for_each(|(step, out)| cells[step.out() as usize] = *out);
-        Ok(())
-    }
-
-    /// The ANDs of a batch on all lanes, [`BATCH`] at a time.
-    fn batch(&mut self, deck: &mut Deck<Block>, ands: &[Step]) -> Result<(), Fault> {
-        let [mut a, mut b, mut out] = [[Block::ZERO; BATCH]; 3];
-        let (mut cells, mut waiting) = ([0; BATCH], 0);
-        for step in ands.iter().filter(|step| step.op() == Op::And) {
-            let mut lane = 0;
-            while lane < deck.lanes() {
-                let count = (BATCH - waiting).min(deck.lanes() - lane);
-                let lanes = lane..lane + count;
-                lane += count;
-                let rows = [&deck.row(step.a())[lanes.clone()], &deck.row(step.b())[lanes.clone()]];
-                if count == BATCH {
-                    self.session.ands(rows, &mut out)?;
-                    deck.row_mut(step.out())[lanes].copy_from_slice(&out);
-                    continue;
-                }
-                a[waiting..waiting + count].copy_from_slice(rows[0]);
-                b[waiting..waiting + count].copy_from_slice(rows[1]);
-                let first = deck.cell(step.out(), lanes.start);
-                (first..).zip(&mut cells[waiting..waiting + count]).for_each(|(i, cell)| *cell = i);
-                waiting += count;
-                if waiting == BATCH {
-                    self.session.ands([&a, &b], &mut out)?;
-                    deck.scatter(&cells, &out);
-                    waiting = 0;
-                }
-            }
-        }
-        self.session.ands([&a[..waiting], &b[..waiting]], &mut out[..waiting])?;
-        deck.scatter(&cells[..waiting], &out);
         Ok(())
     }
 
