@@ -131,7 +131,7 @@ impl NamedMemories {
         let bits = others.map(|m| m.bits).chain(kept).fold(0, usize::saturating_add);
         if bits > most {
             return Err(Fault::Exhausted(format!(
-                "memories of {bits} bits, where a session on this backend holds {most}: end some, keep fewer rows or a shorter life, or use `wrk`, which holds most"
+                "memories of {bits} bits, where a session on this backend holds {most}: end some, keep fewer rows or a shorter life; of all backends `wrk` holds most"
             )));
         }
         Ok(())

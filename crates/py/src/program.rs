@@ -199,6 +199,7 @@ impl Program {
             ("depth", stats.depth),
             ("batches", stats.batches),
             ("live_bits", stats.live_bits),
+            ("awake_bits", stats.awake_bits),
             ("garbler_input_bits", stats.garbler_input_bits),
             ("evaluator_input_bits", stats.evaluator_input_bits),
             ("garbler_output_bits", stats.garbler_output_bits),

@@ -250,13 +250,10 @@ impl Slots {
                 && let Ok(at) = groups.binary_search_by_key(&gate, |(first, _)| *first)
                 && let Gate::And(select, _) = gates[gate as usize]
             {
-                // Windows may have cut it: what is in another run is in no group.
                 let end = ends.peek().map_or(order.gates.len(), |end| **end as usize);
-                let next = (gate..gate + groups[at].1).zip(&order.gates[position..end]);
-                let len = next.take_while(|(gate, next)| gate == *next).count() as u32;
+                groups_left = in_a_row(&order.gates[position..end], groups[at].1);
                 let a = self.of(select);
-                steps.push(Step::new(Op::Group, a, len, a));
-                groups_left = len;
+                steps.push(Step::new(Op::Group, a, groups_left, a));
             }
             groups_left = groups_left.saturating_sub(1);
             let Some(step) = self.step(gates[gate as usize], position) else { continue };
@@ -291,6 +288,12 @@ impl Slots {
             has_groups: !groups.is_empty(),
         }
     }
+}
+
+/// How many of a group's ANDs are here one behind the other. Windows may have cut it: what is in another run is in no group.
+fn in_a_row(gates: &[u32], group: u32) -> u32 {
+    let numbers = gates[0]..gates[0] + group;
+    numbers.zip(gates).take_while(|(number, gate)| number == *gate).count() as u32
 }
 
 fn sources(inputs: usize, outputs: &[u32]) -> Vec<Source> {

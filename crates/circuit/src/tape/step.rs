@@ -52,6 +52,10 @@ const _: () = assert!(MAX_WIRES < SLOT as usize);
 const OPS: [Op; 8] =
     [Op::Xor, Op::Not, Op::Zero, Op::One, Op::And, Op::Group, Op::Group, Op::Group];
 
+const fn flag(bit: u32, is_set: bool) -> u32 {
+    if is_set { bit } else { 0 }
+}
+
 impl Step {
     /// A step whose result nobody has asked for yet.
     pub(super) fn new(op: Op, a: u32, b: u32, out: u32) -> Step {
@@ -62,7 +66,7 @@ impl Step {
 
     /// The same step, which reads a slot for the last time.
     pub(super) fn last(self, a: bool, b: bool) -> Step {
-        Step { a: self.a | HIGH * u32::from(a), b: self.b | LOW * u32::from(b), ..self }
+        Step { a: self.a | flag(HIGH, a), b: self.b | flag(LOW, b), ..self }
     }
 
     /// The same step, which reads `b`.
@@ -74,7 +78,7 @@ impl Step {
     /// The same step with its result there, which is an output if it is kept.
     pub(super) fn giving(self, out: u32, kept: bool) -> Step {
         debug_assert!(out <= SLOT);
-        Step { a: self.a | LOW * u32::from(kept), out: self.out & !SLOT | out, ..self }
+        Step { a: self.a | flag(LOW, kept), out: self.out & !SLOT | out, ..self }
     }
 
     /// The operation.
