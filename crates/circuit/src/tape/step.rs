@@ -9,7 +9,7 @@ use super::Tape;
 use super::deck::BATCH;
 use crate::circuit::MAX_WIRES;
 
-/// What a step does with its slots. The order is that of [`OPS`].
+/// What a step does with its slots, in the order of their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `out = a xor b`.
