@@ -188,3 +188,28 @@ impl Remembered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round may give its input many times over: what that takes is bounded as well.
+    #[test]
+    fn rounds_without_steps_count_what_they_give() {
+        let (recorder, wires) = TapeRecorder::new(1);
+        let rounds = |outputs| {
+            let tape = recorder.finish(&[vec![wires[0]; outputs]], Order::Recorded);
+            assert!(tape.steps().is_empty());
+            Rc::new(Rounds { tape, lanes: 1, reads: Vec::new(), writes: Vec::new() })
+        };
+        let (tapes, bodies) = (Tapes::default(), [Block::default(), Block::default()]);
+        let known = |body: usize| tapes.rounds(&bodies[body]).is_some();
+        tapes.remember_rounds(&bodies[0], Some(&rounds(REMEMBERED)));
+        assert!(!known(0), "more than all that is remembered");
+        let half = rounds(REMEMBERED / 2);
+        tapes.remember_rounds(&bodies[0], Some(&half));
+        assert!(known(0));
+        tapes.remember_rounds(&bodies[1], Some(&half));
+        assert!(known(1) && !known(0), "one beside the other is too many");
+    }
+}

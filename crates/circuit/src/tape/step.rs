@@ -26,7 +26,7 @@ pub enum Op {
     Group,
 }
 
-/// One step. Slots are below [`Tape::slots`](super::Tape::slots), but for a negation's `b`.
+/// One step. Slots are below [`Tape::slots`], but for a negation's `b`.
 ///
 /// Twelve bytes, since on one lane a circuit of millions of gates is played as fast as its steps come from memory: of each number, the two high
 /// bits are flags.
