@@ -9,13 +9,23 @@ pub const fn packed_len(bits: usize) -> usize {
 pub fn pack(bits: impl IntoIterator<Item = bool>) -> Vec<u8> {
     let bits = bits.into_iter();
     let mut bytes = Vec::with_capacity(packed_len(bits.size_hint().0));
-    for (i, bit) in bits.enumerate() {
-        if i % 8 == 0 {
-            bytes.push(0);
-        }
-        bytes[i / 8] |= (bit as u8) << (i % 8);
-    }
+    pack_into(&mut bytes, bits);
     bytes
+}
+
+/// [`pack`] over what is in `bytes`.
+pub fn pack_into(bytes: &mut Vec<u8>, bits: impl IntoIterator<Item = bool>) {
+    bytes.clear();
+    let (mut word, mut n) = (0u64, 0);
+    bits.into_iter().for_each(|bit| {
+        word |= u64::from(bit) << n;
+        n += 1;
+        if n == 64 {
+            bytes.extend_from_slice(&word.to_le_bytes());
+            (word, n) = (0, 0);
+        }
+    });
+    bytes.extend_from_slice(&word.to_le_bytes()[..packed_len(n)]);
 }
 
 /// Bit `i` of a packed sequence.
@@ -40,11 +50,15 @@ mod tests {
 
     #[test]
     fn pack_then_get_is_the_identity() {
-        let bits: Vec<bool> = (0..77).map(|i| (i * i) % 3 == 1).collect();
-        let packed = pack(bits.iter().copied());
-        assert_eq!(packed.len(), packed_len(77));
-        assert!(is_canonical(&packed, 77));
-        assert!((0..77).all(|i| get(&packed, i) == bits[i]));
+        let mut over = vec![0xff; 5];
+        for n in [0, 1, 7, 8, 63, 64, 65, 77, 128, 200] {
+            let bits: Vec<bool> = (0..n).map(|i| (i * i) % 3 == 1).collect();
+            let packed = pack(bits.iter().copied());
+            assert!(is_canonical(&packed, n));
+            assert!((0..n).all(|i| get(&packed, i) == bits[i]));
+            pack_into(&mut over, bits);
+            assert_eq!(over, packed);
+        }
     }
 
     #[test]

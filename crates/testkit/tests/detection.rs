@@ -2,7 +2,7 @@
 
 use cenote_engine::Role;
 use cenote_engine::backends::wrk::bucket::Folded;
-use cenote_engine::backends::wrk::leaky_and::{Generator, Width};
+use cenote_engine::backends::wrk::leaky_and::{Generator, Pending, Width};
 use cenote_engine::backends::wrk::packed::{Packed, packed_bytes};
 use cenote_engine::backends::wrk::share::ShareSlice;
 use cenote_pool::{Draws, MemoryJournal, Pool, params, shuffle};
@@ -45,16 +45,16 @@ impl Lab {
     fn batch(&mut self, n: usize, bad: usize) -> (Vec<LeakyAnd>, bool) {
         let [a, b] = self.dealer.shares(3 * n);
         let [garbler, evaluator] = &mut self.generators;
-        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
-        let mut g_a = garbler.send_g(slice(&a), &mut s_a).expect("three each");
-        let g_b = evaluator.send_g(slice(&b), &mut s_b).expect("three each");
+        let (mut p_a, mut p_b) = <(Pending, Pending)>::default();
+        let (mut own, mut items) = <(Secret<Vec<LeakyAnd>>, Secret<Vec<LeakyAnd>>)>::default();
+        let mut g_a = garbler.send_g(slice(&a), &mut p_a, &mut own).expect("three each");
+        let g_b = evaluator.send_g(slice(&b), &mut p_b, &mut items).expect("three each");
         g_a[..bad * WIDTH.bytes()].chunks_mut(WIDTH.bytes()).for_each(|g| g[6] ^= 4);
-        let d_a = garbler.send_d(slice(&a), &mut s_a, &g_b).expect("length");
-        let d_b = evaluator.send_d(slice(&b), &mut s_b, &g_a).expect("length");
-        let mut items = Secret::default();
-        let mut own = Secret::<Vec<LeakyAnd>>::default();
-        garbler.finish(slice(&a), &mut s_a, &d_b, &mut own).expect("length");
-        evaluator.finish(slice(&b), &mut s_b, &d_a, &mut items).expect("length");
+        let d_a = garbler.send_d(&mut p_a, &g_b).expect("length");
+        let d_b = evaluator.send_d(&mut p_b, &g_a).expect("length");
+        let mut d = Vec::new();
+        garbler.finish(&mut p_a, &d_b, &mut d).expect("length");
+        evaluator.finish(&mut p_b, &d_a, &mut d).expect("length");
         (items.to_vec(), *garbler.digest() == *evaluator.digest())
     }
 }

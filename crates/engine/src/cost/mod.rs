@@ -26,7 +26,7 @@ pub use machine::{Link, MACHINE_VERSION, Machine, Speed};
 
 use crate::backends::Backend;
 use crate::options::{OT, OT_NAMES, SessionConfig, ot_name};
-use crate::parts::pace::Pace;
+use crate::parts::pace::{Load, Pace};
 use crate::party::Receivers;
 use crate::session::session_handshake;
 
@@ -79,8 +79,8 @@ pub struct Plan {
 /// The pieces of which several are on the line at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pieces {
-    /// Bytes one way of what is made ahead in a turn, and of a chunk of gates.
-    pub(crate) sent: [usize; 2],
+    /// What is made ahead in a turn, and a chunk of gates.
+    pub(crate) loads: [Load; 2],
     /// Bytes that a side keeps for each of them.
     pub(crate) kept: [u64; 2],
 }
@@ -156,8 +156,8 @@ impl Plan {
     /// How far a session is ahead of what has arrived on a link, if it goes by its line.
     #[must_use]
     pub fn on_the_line(&self, link: Link) -> Option<OnTheLine> {
-        let [slice, chunk] = self.pieces?.sent;
-        Some(OnTheLine::of(Pace::of(link.line(), slice, chunk), self.ot))
+        let loads = self.pieces?.loads;
+        Some(OnTheLine::of(Pace::of(link.line(), loads), self.ot))
     }
 
     /// Bytes of memory that the garbler and the evaluator need on a link beside what any process has.

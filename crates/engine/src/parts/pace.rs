@@ -24,9 +24,6 @@ const WINDOW: usize = 8;
 pub(crate) const MOST_AHEAD: usize = 32;
 /// Most turns between a message of the evaluator's supply and its receipt.
 pub(crate) const MOST_LAG: usize = 16;
-/// Seconds that a side computes for a slice and for a chunk, at the least: nothing is ahead of what is made. Less than the mean, as
-/// slices come in bursts, between the ends of batches.
-const COMPUTED: [f64; 2] = [0.75e-3, 1.0e-3];
 /// A round trip that is too short for anything to be on the line.
 const QUICK: Duration = Duration::from_millis(1);
 
@@ -37,6 +34,15 @@ pub(crate) struct Pace {
     pub(crate) lag: usize,
     /// Chunks of gates.
     pub(crate) ahead: usize,
+}
+
+/// What goes over the line in one piece.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Load {
+    /// One way.
+    pub(crate) bytes: usize,
+    /// Seconds that a side computes for it, at the least: nothing is ahead of what is made.
+    pub(crate) computed: f64,
 }
 
 /// A line as it was measured.
@@ -63,17 +69,17 @@ impl Pace {
     /// Between parties on one machine: a turn more, so that neither waits for the other to be given a core.
     const NEAR: Pace = Pace { lag: 2, ahead: 1 };
 
-    /// So much that neither side waits on a line, where a slice and a chunk have so many bytes one way.
-    pub(crate) fn of(Line { rtt, byte, .. }: Line, slice: usize, chunk: usize) -> Pace {
+    /// So much that neither side waits on a line, for slices and chunks that are such loads.
+    pub(crate) fn of(Line { rtt, byte, .. }: Line, [slice, chunk]: [Load; 2]) -> Pace {
         if rtt < QUICK {
             return Pace::NEAR;
         }
-        let on_the_line = |bytes: usize, computed: f64| {
+        let on_the_line = |Load { bytes, computed }: Load| {
             let each = (byte * bytes as f64).max(computed);
             (rtt.as_secs_f64() / each).ceil() as usize
         };
         // What is under way, and one more that is being made: the supply has a turn more than its lag.
-        let (lag, ahead) = (on_the_line(slice, COMPUTED[0]), on_the_line(chunk, COMPUTED[1]) + 1);
+        let (lag, ahead) = (on_the_line(slice), on_the_line(chunk) + 1);
         Pace { lag: lag.clamp(1, MOST_LAG), ahead: ahead.min(MOST_AHEAD) }
     }
 
@@ -153,13 +159,13 @@ mod tests {
 
     use super::*;
 
-    const SLICE: usize = 280_000;
-    const CHUNK: usize = 135_000;
+    const LOADS: [Load; 2] =
+        [Load { bytes: 280_000, computed: 0.75e-3 }, Load { bytes: 135_000, computed: 1.0e-3 }];
 
     #[test]
     fn the_pace_covers_the_round_trip() {
         let pace = |rtt_ms, mbit: f64| {
-            Pace::of(Line::steady(Duration::from_millis(rtt_ms), 8e-6 / mbit), SLICE, CHUNK)
+            Pace::of(Line::steady(Duration::from_millis(rtt_ms), 8e-6 / mbit), LOADS)
         };
         assert_eq!(pace(0, 1e6), Pace::NEAR);
         // 11.2 ms a slice and 5.4 a chunk on the line.
@@ -170,7 +176,7 @@ mod tests {
     }
 
     fn decide(line: Line) -> (Pace, usize) {
-        (Pace::of(line, SLICE, CHUNK), 1)
+        (Pace::of(line, LOADS), 1)
     }
 
     fn agreed(shape: Option<Shape>) -> Pace {

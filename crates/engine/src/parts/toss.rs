@@ -130,7 +130,8 @@ impl Coins {
             self.prg.fill(&mut self.blocks);
             self.next = 0;
         }
-        let word = self.blocks[self.next / 2].to_u128() >> (64 * (self.next % 2));
+        let block = self.blocks[self.next / 2].to_u128();
+        let word = if self.next.is_multiple_of(2) { block } else { block >> 64 };
         self.next += 1;
         word as u64
     }

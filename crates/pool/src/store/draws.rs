@@ -32,13 +32,14 @@ impl Draws {
     /// were fixed.
     pub fn draw(&mut self, buckets: usize, mut coins: impl FnMut() -> u64) {
         self.positions.clear();
-        self.positions.reserve(buckets * self.bucket);
-        for _ in 0..buckets {
-            let first = self.positions.len();
-            while self.positions.len() < first + self.bucket {
+        self.positions.resize(buckets * self.bucket, 0);
+        for bucket in self.positions.chunks_exact_mut(self.bucket) {
+            let mut drawn = 0;
+            while drawn < bucket.len() {
                 let position = below(self.capacity as u64, &mut coins);
-                if !self.positions[first..].contains(&position) {
-                    self.positions.push(position);
+                if !bucket[..drawn].contains(&position) {
+                    bucket[drawn] = position;
+                    drawn += 1;
                 }
             }
         }

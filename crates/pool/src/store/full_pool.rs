@@ -137,6 +137,14 @@ impl<T> Leaving<'_, T> {
     /// # Panics
     /// If there are more than leave.
     pub fn exchange(&mut self, items: &mut [T]) {
+        self.exchange_with(items, |_, _| ());
+    }
+
+    /// [`Leaving::exchange`], with the last touch for each fresh item, which is given with its number, before it goes into the pool.
+    ///
+    /// # Panics
+    /// If there are more than leave.
+    pub fn exchange_with(&mut self, items: &mut [T], mut touch: impl FnMut(usize, &mut T)) {
         let positions = self.positions;
         self.positions = &positions[items.len()..];
         for (i, item) in items.iter_mut().enumerate() {
@@ -144,6 +152,7 @@ impl<T> Leaving<'_, T> {
             if let Some(&later) = positions.get(i + PREFETCH) {
                 cenote_prim::prefetch(self.items, later as usize);
             }
+            touch(i, item);
             mem::swap(&mut self.items[positions[i] as usize], item);
         }
     }

@@ -464,8 +464,7 @@ fn paced_supply(
     let allowed = params.ots();
     let (pace, chosen) = Pace::agree(channel, role, allowed.len(), |line| {
         let chosen = params.fastest(&allowed, line);
-        let [slice, chunk] = params.with_ot(allowed[chosen]).pieces();
-        (Pace::of(line, slice, chunk), chosen)
+        (Pace::of(line, params.with_ot(allowed[chosen]).loads()), chosen)
     })?;
     *params = params.with_ot(allowed[chosen]);
     let mut supply = set_up(channel, id, role, *params, prg.fork(), keeper)?;

@@ -12,7 +12,7 @@
 //! 1. C_P = y^P Delta_P xor K_P\[y\] xor M_P\[y\], so that C_A xor C_B = y (Delta_A xor Delta_B).
 //! 2. P sends G_P = H(K_P\[x\]) xor H(K_P\[x\] xor Delta_P) xor C_P.
 //! 3. S_P = H(M_P\[x\]) xor x^P G_{P'} xor H(K_P\[x\]) xor x^P C_P xor z^P Delta_P xor K_P\[z\] xor M_P\[z\];
-//!    then S_A xor S_B = (x y xor z)(Delta_A xor Delta_B).
+//!    then S_A xor S_B = (x y xor z)(Delta_A xor Delta_B). All of it but x^P G_{P'} is there in step 2.
 //! 4. Exchange d_P = colour(S_P); d = d_A xor d_B; z := z xor d; L_P = S_P xor d Delta_P.
 //! 5. Equality of the digests of all L of the batch, of which nothing is shown (`equality.rs`).
 //!
@@ -33,11 +33,11 @@ use std::mem;
 
 use cenote_net::{Fault, Role};
 use cenote_prim::mitccrh::Mitccrh;
-use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits};
+use cenote_prim::{Block, RandomOracle, Secret, SessionId, bits, zeroize_to_fit};
 use zeroize::Zeroize;
 
 use super::packed::Packed;
-use super::share::ShareSlice;
+use super::share::{Share, ShareSlice};
 use crate::options::Rho;
 use crate::parts::toss::MOST_REPLIED;
 
@@ -125,6 +125,15 @@ pub struct Generator {
     tested: Secret<Vec<u8>>,
 }
 
+/// What a slice of leaky ANDs keeps for the peer's messages, besides the leaky ANDs.
+#[derive(Default)]
+pub struct Pending {
+    /// The own bits of x, packed.
+    x: Secret<Vec<u8>>,
+    /// S as far as it is known, and L in the end, of the [`Width`].
+    s: Secret<Vec<u8>>,
+}
+
 /// The shares x, y, z of a slice of a batch, as many of each.
 #[derive(Clone, Copy)]
 struct Shares<'s> {
@@ -172,57 +181,46 @@ impl Generator {
     }
 
     /// What the steps use, apart, so that they can run side by side on different slices.
-    pub(super) fn parts(&mut self) -> (First<'_>, Second<'_>, Third<'_>) {
+    pub(super) fn parts(&mut self) -> (First<'_>, Last<'_>) {
         let Generator { session, role, delta, own, peer, width, slices, tested, .. } = self;
         let (role, width) = (*role, *width);
-        (
-            First { own, delta, width },
-            Second { peer, width },
-            Third { session, role, delta, width, slices, tested },
-        )
+        (First { own, peer, delta, role, width }, Last { session, delta, width, slices, tested })
     }
 
-    /// Steps 1 and 2 for a slice of a batch: `shares` holds all x, then all y, then all z. Writes to `s` all of S
-    /// but what depends on the peer's G, H(K\[x\]) xor x C xor (z Delta xor K\[z\] xor M\[z\]), cut to the width and packed.
-    /// Returns the message G, [`Width::bytes`] bytes a triple.
+    /// Steps 1 and 2 for a slice of a batch: `shares` holds all x, then all y, then all z. Appends the triples to `items`, z as
+    /// it is before d is added ([`settling`]), and writes what is known of S to `pending`. They may not be used before step 5, the
+    /// equality of the digests of their batch, was established. Returns the message G, [`Width::bytes`] bytes a triple.
     ///
     /// # Errors
     /// `Misuse` if the number of shares is not a multiple of 3.
-    pub fn send_g(
+    pub fn send_g<const N: usize>(
         &mut self,
         shares: ShareSlice<'_>,
-        s: &mut Secret<Vec<u8>>,
-    ) -> Result<Vec<u8>, Fault> {
-        self.parts().0.send_g(shares, s)
-    }
-
-    /// Steps 3 and 4: takes the peer's G, and turns what [`Generator::send_g`] left in `s` into S. The message is d,
-    /// packed bits.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message has another length; `Misuse` for shares that are none.
-    pub fn send_d(
-        &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [u8],
-        peer_g: &[u8],
-    ) -> Result<Vec<u8>, Fault> {
-        self.parts().1.send_d(shares, s, peer_g)
-    }
-
-    /// The end of step 4: appends the triples to `items`. They may not be used before step 5, the equality of the
-    /// digests of their batch, was established.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message is not `n` packed bits; `Misuse` for shares that are none.
-    pub fn finish<const N: usize>(
-        &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [u8],
-        peer_d: &[u8],
+        pending: &mut Pending,
         items: &mut Secret<Vec<LeakyAnd<N>>>,
+    ) -> Result<Vec<u8>, Fault> {
+        self.parts().0.send_g(shares, pending, items)
+    }
+
+    /// Steps 3 and 4: [`Pending::send_d`].
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message has another length.
+    pub fn send_d(&self, pending: &mut Pending, peer_g: &[u8]) -> Result<Vec<u8>, Fault> {
+        pending.send_d(self.width, peer_g)
+    }
+
+    /// The end of step 4: writes d to `d`, packed, which is still to be added to the triples ([`settling`]).
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message is not as many packed bits.
+    pub fn finish(
+        &mut self,
+        pending: &mut Pending,
+        peer_d: &[u8],
+        d: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        self.parts().2.finish(shares, s, peer_d, items)
+        self.parts().1.finish(pending, peer_d, d)
     }
 
     /// The digest of all L of a batch, of which the slice before was the last, for step 5. It may not be shown: it
@@ -235,127 +233,122 @@ impl Generator {
     }
 }
 
-/// What makes G.
+/// What makes leaky ANDs and G.
 pub(super) struct First<'g> {
     own: &'g mut Mitccrh,
+    peer: &'g mut Mitccrh,
     delta: &'g Block,
+    role: Role,
     width: Width,
 }
 
 impl First<'_> {
     /// [`Generator::send_g`].
-    pub(super) fn send_g(
+    pub(super) fn send_g<const N: usize>(
         &mut self,
         shares: ShareSlice<'_>,
-        s: &mut Secret<Vec<u8>>,
+        pending: &mut Pending,
+        items: &mut Secret<Vec<LeakyAnd<N>>>,
     ) -> Result<Vec<u8>, Fault> {
         let shares = Shares::of(shares)?;
+        let Pending { x, s } = pending;
+        zeroize_to_fit(x, bits::packed_len(shares.x.len()));
+        bits::pack_into(x, shares.x.macs.iter().map(|mac| mac.lsb()));
         let mut g = vec![0; self.width.bytes() * shares.x.len()];
-        s.clear();
         s.resize(g.len(), 0);
         match self.width {
-            Width::Bits64 => self.make_g::<8>(shares, &mut g, s),
-            Width::Bits96 => self.make_g::<12>(shares, &mut g, s),
-            Width::Bits128 => self.make_g::<16>(shares, &mut g, s),
+            Width::Bits64 => self.make_g::<8, N>(shares, &mut g, s, items),
+            Width::Bits96 => self.make_g::<12, N>(shares, &mut g, s, items),
+            Width::Bits128 => self.make_g::<16, N>(shares, &mut g, s, items),
         }
         Ok(g)
     }
 
-    fn make_g<const W: usize>(&mut self, shares: Shares<'_>, g: &mut [u8], partial: &mut [u8]) {
-        let Shares { x, y, z } = shares;
-        let delta = *self.delta;
-        let mut room = Secret::new([Block::ZERO; 2 * GROUP]);
-        let out = g.as_chunks_mut::<W>().0.iter_mut().zip(partial.as_chunks_mut::<W>().0);
+    fn make_g<const W: usize, const N: usize>(
+        &mut self,
+        Shares { x, y, z }: Shares<'_>,
+        g: &mut [u8],
+        s: &mut [u8],
+        items: &mut Secret<Vec<LeakyAnd<N>>>,
+    ) {
+        let (delta, role) = (*self.delta, self.role);
+        let mut room = Secret::new([Block::ZERO; 3 * GROUP]);
+        let (pairs, singles) = room.split_at_mut(2 * GROUP);
+        let out = g.as_chunks_mut::<W>().0.iter_mut().zip(s.as_chunks_mut::<W>().0);
         let mut others = out.zip(x.iter().zip(y.iter()).zip(z.iter()));
-        for keys in x.keys.chunks(GROUP) {
-            let hashed = &mut room[..2 * keys.len()];
-            for (pair, &key) in hashed.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
+        for (keys, macs) in x.keys.chunks(GROUP).zip(x.macs.chunks(GROUP)) {
+            let (pairs, singles) = (&mut pairs[..2 * keys.len()], &mut singles[..macs.len()]);
+            for (pair, &key) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
                 *pair = [key, key ^ delta];
             }
-            self.own.pairs(hashed);
+            singles.copy_from_slice(macs);
+            self.own.pairs(pairs);
+            self.peer.singles(singles);
             // The hashes come first: `zip` would otherwise lose a triple at the end of a group.
-            for (pair, ((g, s), ((x, y), z))) in hashed.as_chunks::<2>().0.iter().zip(&mut others) {
+            let hashed = pairs.as_chunks::<2>().0.iter().zip(&*singles);
+            items.extend(hashed.zip(&mut others).map(|((pair, h), ((g, s), ((x, y), z)))| {
                 let c = y.times_both_deltas(delta);
                 *g = low(pair[0] ^ pair[1] ^ c);
-                *s = low(pair[0] ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
-            }
+                *s = low(pair[0] ^ *h ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
+                let [x, y, z] = [x, y, z].map(|share| Packed::of(share, role));
+                LeakyAnd { x, y, z }
+            }));
         }
     }
 }
 
-/// What makes d.
-pub(super) struct Second<'g> {
-    peer: &'g mut Mitccrh,
-    width: Width,
-}
-
-impl Second<'_> {
-    /// [`Generator::send_d`].
-    pub(super) fn send_d(
-        &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [u8],
-        peer_g: &[u8],
-    ) -> Result<Vec<u8>, Fault> {
-        let shares = Shares::of(shares)?;
-        if peer_g.len() != s.len() {
+impl Pending {
+    /// Steps 3 and 4: takes the peer's G into S. The message is d, packed bits.
+    ///
+    /// # Errors
+    /// `Misbehaved` if the peer's message has another length.
+    pub(super) fn send_d(&mut self, width: Width, peer_g: &[u8]) -> Result<Vec<u8>, Fault> {
+        if peer_g.len() != self.s.len() {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
-        Ok(match self.width {
-            Width::Bits64 => self.make_d::<8>(shares, s, peer_g),
-            Width::Bits96 => self.make_d::<12>(shares, s, peer_g),
-            Width::Bits128 => self.make_d::<16>(shares, s, peer_g),
+        Ok(match width {
+            Width::Bits64 => self.make_d::<8>(peer_g),
+            Width::Bits96 => self.make_d::<12>(peer_g),
+            Width::Bits128 => self.make_d::<16>(peer_g),
         })
     }
 
-    fn make_d<const W: usize>(
-        &mut self,
-        shares: Shares<'_>,
-        s: &mut [u8],
-        peer_g: &[u8],
-    ) -> Vec<u8> {
-        let s = s.as_chunks_mut::<W>().0;
-        let mut room = Secret::new([Block::ZERO; GROUP]);
-        let peer_g = peer_g.as_chunks::<W>().0.chunks(GROUP);
-        for ((macs, s), g) in shares.x.macs.chunks(GROUP).zip(s.chunks_mut(GROUP)).zip(peer_g) {
-            let hashed = &mut room[..macs.len()];
-            hashed.copy_from_slice(macs);
-            self.peer.singles(hashed);
-            for (((s, h), mac), g) in s.iter_mut().zip(&*hashed).zip(macs).zip(g) {
-                *s = low(wide(s) ^ *h ^ wide(g).times(mac.lsb()));
+    fn make_d<const W: usize>(&mut self, peer_g: &[u8]) -> Vec<u8> {
+        let s = self.s.as_chunks_mut::<W>().0;
+        let each = s.chunks_mut(8).zip(peer_g.as_chunks::<W>().0.chunks(8)).zip(self.x.iter());
+        for ((s, g), &x) in each {
+            for (i, (s, g)) in s.iter_mut().zip(g).enumerate() {
+                *s = low(wide(s) ^ (wide(g) & all(x >> i)));
             }
         }
         bits::pack(s.iter().map(|s| wide(s).colour()))
     }
 }
 
-/// What makes leaky ANDs, and what is tested of them.
-pub(super) struct Third<'g> {
+/// What finds d, and what is tested of leaky ANDs.
+pub(super) struct Last<'g> {
     session: &'g SessionId,
-    role: Role,
     delta: &'g Block,
     width: Width,
     slices: &'g mut u64,
     tested: &'g mut Secret<Vec<u8>>,
 }
 
-impl Third<'_> {
+impl Last<'_> {
     /// [`Generator::finish`].
-    pub(super) fn finish<const N: usize>(
+    pub(super) fn finish(
         &mut self,
-        shares: ShareSlice<'_>,
-        s: &mut [u8],
+        Pending { s, .. }: &mut Pending,
         peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd<N>>>,
+        d: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        let shares = Shares::of(shares)?;
-        if !bits::is_canonical(peer_d, shares.x.len()) {
+        if !bits::is_canonical(peer_d, s.len() / self.width.bytes()) {
             return Err(Fault::Misbehaved("leaky-and.length"));
         }
         match self.width {
-            Width::Bits64 => self.make_items::<8, N>(shares, s, peer_d, items),
-            Width::Bits96 => self.make_items::<12, N>(shares, s, peer_d, items),
-            Width::Bits128 => self.make_items::<16, N>(shares, s, peer_d, items),
+            Width::Bits64 => self.make_l::<8>(s, peer_d, d),
+            Width::Bits96 => self.make_l::<12>(s, peer_d, d),
+            Width::Bits128 => self.make_l::<16>(s, peer_d, d),
         }
         let oracle = RandomOracle::new("cenote 2026 engine leaky-and slice v1", self.session);
         let before = self.tested.len();
@@ -365,24 +358,29 @@ impl Third<'_> {
         Ok(())
     }
 
-    /// The triples; turns S into L.
-    fn make_items<const W: usize, const N: usize>(
-        &self,
-        shares: Shares<'_>,
-        s: &mut [u8],
-        peer_d: &[u8],
-        items: &mut Secret<Vec<LeakyAnd<N>>>,
-    ) {
-        let Shares { x, y, z } = shares;
-        let (delta, role) = (*self.delta, self.role);
-        let shares = x.iter().zip(y.iter()).zip(z.iter()).zip(s.as_chunks_mut::<W>().0);
-        items.extend(shares.enumerate().map(|(i, (((x, y), z), s))| {
-            let d = wide(s).colour() ^ bits::get(peer_d, i);
-            *s = low(wide(s) ^ delta.times(d));
-            let z = Packed::of(z.add_public(d, role, delta), role);
-            LeakyAnd { x: Packed::of(x, role), y: Packed::of(y, role), z }
-        }));
+    /// Turns S into L.
+    fn make_l<const W: usize>(&self, s: &mut [u8], peer_d: &[u8], d: &mut Vec<u8>) {
+        let s = s.as_chunks_mut::<W>().0;
+        bits::pack_into(d, s.iter().map(|s| wide(s).colour()));
+        d.iter_mut().zip(peer_d).for_each(|(own, peer)| *own ^= peer);
+        for (s, &d) in s.chunks_mut(8).zip(&*d) {
+            for (i, s) in s.iter_mut().enumerate() {
+                *s = low(wide(s) ^ (*self.delta & all(d >> i)));
+            }
+        }
     }
+}
+
+/// The last of step 4: what adds a bit of d to the z of a triple. `delta` is what is kept of this party's ([`Width::kept_delta`]).
+pub fn settling<const N: usize>(role: Role, delta: Block) -> impl Fn(&mut LeakyAnd<N>, bool) {
+    let one = Packed::of(Share::ZERO.add_public(true, role, delta), role);
+    move |item, d| item.z = item.z ^ one.times(d)
+}
+
+/// All ones if bit 0 of `bits` is one, zero otherwise. By arithmetic: of a few bytes of `Block::times` a branch is made.
+#[inline(always)]
+fn all(bits: u8) -> Block {
+    Block::new(u128::from(bits & 1).wrapping_neg())
 }
 
 /// The low bytes of a block: bit 0 and the colour are in the first.
@@ -408,7 +406,6 @@ const GROUP: usize = 128;
 mod tests {
     use super::*;
     use crate::backends::wrk::packed::BITS128;
-    use crate::backends::wrk::share::Share;
     use crate::backends::wrk::share::dealer::Dealer;
 
     const SESSION: SessionId = SessionId([2; 32]);
@@ -445,9 +442,7 @@ mod tests {
 
     type Half = (Vec<Item>, Secret<[u8; 32]>);
 
-    fn no_items() -> Secret<Vec<LeakyAnd<BITS128>>> {
-        Secret::default()
-    }
+    type Items = Secret<Vec<LeakyAnd<BITS128>>>;
 
     /// One batch; `cheat` sees the garbler's G and d before they are sent.
     fn batch(
@@ -459,23 +454,24 @@ mod tests {
     ) -> (Half, Half) {
         let (sa, sb) = d.shares(3 * n);
         let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
-        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
-        let mut g_a = a.send_g(sa.slice(), &mut s_a).expect("three each");
-        let g_b = b.send_g(sb.slice(), &mut s_b).expect("three each");
-        let mut d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
+        let ((mut pa, mut pb), (mut ia, mut ib)) = <((_, _), (Items, Items))>::default();
+        let mut g_a = a.send_g(sa.slice(), &mut pa, &mut ia).expect("three each");
+        let g_b = b.send_g(sb.slice(), &mut pb, &mut ib).expect("three each");
+        let mut d_a = a.send_d(&mut pa, &g_b).expect("length");
         cheat(&mut g_a, &mut d_a);
-        let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
-        let half = |generator: &mut Generator, shares: &Arrays, s: &mut [u8], d: &[u8]| {
-            let mut items = Secret::<Vec<LeakyAnd<BITS128>>>::default();
-            generator.finish(shares.slice(), s, d, &mut items).expect("length");
-            let role = generator.role;
+        let d_b = b.send_d(&mut pb, &g_a).expect("length");
+        let half = |generator: &mut Generator, mut pending, mut items: Items, peer_d: &[u8]| {
+            let (role, mut d) = (generator.role, vec![0xff; 3]);
+            generator.finish(&mut pending, peer_d, &mut d).expect("length");
+            let settle = settling(role, *generator.delta);
+            items.iter_mut().enumerate().for_each(|(i, item)| settle(item, bits::get(&d, i)));
             let items = items.iter().map(|item| {
                 let [x, y, z] = [item.x, item.y, item.z].map(|share| share.share(role));
                 Item { x, y, z }
             });
             (items.collect(), generator.digest())
         };
-        (half(a, &sa, &mut s_a, &d_b), half(b, &sb, &mut s_b, &d_a))
+        (half(a, pa, ia, &d_b), half(b, pb, ib, &d_a))
     }
 
     #[test]
@@ -557,14 +553,14 @@ mod tests {
         let (mut a, mut b) = generators(&d, Width::Bits64);
         let (sa, sb) = d.shares(3);
         let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
-        let (mut s_a, mut s_b) = <(Secret<_>, Secret<_>)>::default();
-        let g_a = a.send_g(sa.slice(), &mut s_a).expect("three each");
-        let g_b = b.send_g(sb.slice(), &mut s_b).expect("three each");
-        let d_a = a.send_d(sa.slice(), &mut s_a, &g_b).expect("length");
-        let d_b = b.send_d(sb.slice(), &mut s_b, &g_a).expect("length");
-        let known = wide(s_a.as_chunks::<8>().0.first().expect("one"))
+        let ((mut pa, mut pb), mut items) = <((Pending, Pending), Items)>::default();
+        let g_a = a.send_g(sa.slice(), &mut pa, &mut items).expect("three each");
+        let g_b = b.send_g(sb.slice(), &mut pb, &mut items).expect("three each");
+        let d_a = a.send_d(&mut pa, &g_b).expect("length");
+        let d_b = b.send_d(&mut pb, &g_a).expect("length");
+        let known = wide(pa.s.as_chunks::<8>().0.first().expect("one"))
             ^ d.deltas[0].times(d_a[0] ^ d_b[0] == 1);
-        b.finish(sb.slice(), &mut s_b, &[d_a[0] ^ 1], &mut no_items()).expect("length");
+        b.finish(&mut pb, &[d_a[0] ^ 1], &mut Vec::new()).expect("length");
         let digest = b.digest();
         let unknown = Block::new(0xff << 20);
         let found: Vec<u128> = (0..256u128)
@@ -586,17 +582,18 @@ mod tests {
             let mut d = Dealer::new(8);
             let (mut a, _) = generators(&d, width);
             let sa = Arrays::new(&d.shares(9).0);
-            let mut s = Secret::default();
+            let (mut pending, mut items) = <(Pending, Items)>::default();
+            let g = a.send_g(sa.slice(), &mut pending, &mut items).expect("three each");
             for wrong in [0, 2 * width.bytes(), 3 * width.bytes() - 1, 3 * width.bytes() + 1] {
-                a.send_g(sa.slice(), &mut s).expect("three each");
-                let refused = a.send_d(sa.slice(), &mut s, &vec![0; wrong]);
+                let refused = a.send_d(&mut pending, &vec![0; wrong]);
                 assert!(matches!(refused, Err(Fault::Misbehaved(_))));
             }
-            let g = a.send_g(sa.slice(), &mut s).expect("three each");
-            a.send_d(sa.slice(), &mut s, &g).expect("length");
-            let refused = a.finish(sa.slice(), &mut s, &[0b1000], &mut no_items());
-            assert!(matches!(refused, Err(Fault::Misbehaved(_))));
-            let refused = a.send_g(sa.slice().split_at(4).0, &mut s);
+            a.send_d(&mut pending, &g).expect("length");
+            for wrong in [&[0b1000][..], &[], &[0, 0]] {
+                let refused = a.finish(&mut pending, wrong, &mut Vec::new());
+                assert!(matches!(refused, Err(Fault::Misbehaved(_))));
+            }
+            let refused = a.send_g(sa.slice().split_at(4).0, &mut pending, &mut items);
             assert!(matches!(refused, Err(Fault::Misuse(_))));
         }
     }

@@ -10,7 +10,7 @@ use super::leaky_and::Width;
 use super::slices::Slices;
 use crate::options::{PoolChoice, Rho, SessionConfig};
 use crate::parts::chunk::CHUNK_ANDS;
-use crate::parts::pace::Line;
+use crate::parts::pace::{Line, Load};
 
 /// Derived parameters of a `wrk` session.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,7 +38,7 @@ pub struct WrkParams {
 }
 
 /// Most leaky ANDs made at a time: bounds the memory of a refill.
-const MAX_BATCH: u64 = 128 << 10;
+const MAX_BATCH: u64 = 64 << 10;
 /// Most leaky ANDs of a one-shot batch, whose size follows from the bound. Larger ones, which a bucket of three asks for, would spare
 /// a quarter of the leaky ANDs, and take twice the time for each, as a batch that no cache holds is shuffled, and 300 MB.
 const MAX_ONE_SHOT: u64 = 256 << 10;
@@ -50,6 +50,11 @@ const LEAST_ONE_SHOT: u64 = 32 << 10;
 const MIN_BATCH: u64 = 4096;
 /// Largest pool that an in-memory session accepts, in leaky ANDs of 72 to 96 bytes.
 const MAX_POOL: u64 = 1 << 28;
+
+/// Seconds of one core, at the least, for a leaky AND once its COTs are made, and for a chunk of gates. The first is less than the mean, as
+/// slices come in bursts, between the ends of batches.
+const LEAKY_S: f64 = 2.5e-8;
+const CHUNK_S: f64 = 1.0e-3;
 
 impl WrkParams {
     /// The fields of a result.
@@ -164,14 +169,18 @@ impl WrkParams {
         Choice::all().into_iter().filter(|ot| self.allows(*ot)).collect()
     }
 
-    /// Bytes that a slice of a batch and a chunk of gates put on the line, in the direction in which there are more.
-    pub(super) fn pieces(&self) -> [usize; 2] {
+    /// What a slice of a batch and a chunk of gates put on the line, in the direction in which there is more.
+    pub(super) fn loads(&self) -> [Load; 2] {
         let slices = Slices::of(self);
         let place = slices.place(slices.of_pool());
         let whole = self.ot.traffic(self.ot.chunk() as u64).bytes() as usize;
         let corrections = whole * place.shares() / self.ot.chunk();
-        let slice = corrections + self.leaky.bytes() * place.ands;
-        [slice, 2 * size_of::<Block>() * CHUNK_ANDS]
+        let of_cots = 2.0 * place.shares() as f64 * self.ot.seconds_per_cot();
+        let slice = Load {
+            bytes: corrections + self.leaky.bytes() * place.ands,
+            computed: of_cots + place.ands as f64 * LEAKY_S,
+        };
+        [slice, Load { bytes: 2 * size_of::<Block>() * CHUNK_ANDS, computed: CHUNK_S }]
     }
 
     /// Whether silent OT is used, or the line may choose it.

@@ -12,9 +12,10 @@ use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
 use crate::cost::{Demand, Flow, Items, Pieces, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
 
-/// Bytes of a share of a slice under way: MAC, key and a third of an S. Four slices are under way over a short line.
-const SLICE: u64 = 32 + 6;
-const SLICES: u64 = 4 * SLICE;
+/// Bytes of a MAC or a key, which a share of a slice has until there are leaky ANDs. Over a short line three slices have MACs, one of them
+/// keys, and four are leaky ANDs that are not finished.
+const MAC: u64 = 16;
+const SLICES: u64 = 4;
 /// Bytes of a live bit at the garbler and at the evaluator: its handle and a copy of that for the
 /// operation that reads it, its share, its labels.
 const LIVE: [u64; 2] = [64 + 56, 64 + 80];
@@ -60,6 +61,8 @@ struct Kept {
     leaky: u64,
     /// While its batch is made: itself and its part of a mask.
     made: u64,
+    /// Until it is finished: S and G as well.
+    unfinished: u64,
     /// Its part of a bucket whose differences are not known: shares and keys.
     folded: u64,
     /// Of a ready triple.
@@ -70,32 +73,35 @@ impl Kept {
     fn of(params: &WrkParams) -> Kept {
         let (share, bucket) = (packed_bytes(params.leaky) as u64, params.bucket as u64);
         let folded = folded_len(params.bucket) as u64 * share + 16 * (bucket - 1);
+        let made = 3 * share + share / bucket;
         Kept {
             leaky: 3 * share,
-            made: 3 * share + share / bucket,
+            made,
+            unfinished: made + 2 * params.leaky.bytes() as u64,
             folded: folded.div_ceil(bucket),
             triple: 4 * share,
         }
     }
 }
 
-/// A slice under way, with keys and without unless the OT is silent; the leaky ANDs of one that wait for the coin and of one that wait
-/// for the differences; a chunk of gates.
+/// The MACs of a slice that waits for keys, unless the OT is silent; the leaky ANDs of one that wait for G or d, for the coin, and for the
+/// differences; a chunk of gates.
 fn pieces(params: &WrkParams) -> Pieces {
     let slices = Slices::of(params);
     let place = slices.place(slices.of_pool());
-    let half = if params.may_be_silent() { 2 } else { 3 };
-    let Kept { made, folded, .. } = Kept::of(params);
-    let turn = half * SLICE * place.shares() as u64 / 2 + (made + folded) * place.ands as u64;
-    Pieces { sent: params.pieces(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
+    let macs = if params.may_be_silent() { 0 } else { MAC * place.shares() as u64 };
+    let Kept { made, unfinished, folded, .. } = Kept::of(params);
+    let turn = macs + (unfinished + made + folded) * place.ands as u64;
+    Pieces { loads: params.loads(), kept: [turn, FLYING * CHUNK_ANDS as u64] }
 }
 
 fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bool) -> u64 {
     let batch = if refills { params.batch as u64 } else { 0 };
-    let slices = if refills { SLICES * MOST_SHARES as u64 } else { 0 };
+    let Kept { leaky, made, unfinished, folded, triple } = Kept::of(params);
+    let a_slice = MOST_SHARES as u64 / 3;
+    let slices = if refills { SLICES * (unfinished * a_slice + MAC * 3 * a_slice) } else { 0 };
     // Besides the batch whose slices are made: those of four turns out of a pool, and a whole one that lies in one array.
-    let beside = if pool > 0 { batch.min(4 * MOST_SHARES as u64 / 3) } else { batch };
-    let Kept { leaky, made, folded, triple } = Kept::of(params);
+    let beside = if pool > 0 { batch.min(SLICES * a_slice) } else { batch };
     // MACs on differences as well, for a moment.
     let made = made * (batch + beside) + (folded + 16) * batch;
     let supply = leaky * pool + made + slices + 2 * triple * batch / params.bucket as u64;

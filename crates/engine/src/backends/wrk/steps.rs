@@ -9,9 +9,10 @@ use std::sync::mpsc;
 
 use cenote_net::{Channel, Fault, Role};
 use cenote_ot::{Keys, Macs};
-use cenote_prim::{Block, Secret, Workers};
+use cenote_prim::{Block, Secret, Workers, bits, zeroize_to_fit};
 
-use crate::backends::wrk::leaky_and::{First, LeakyAnd, Second, Third};
+use crate::backends::wrk::bucket::Members;
+use crate::backends::wrk::leaky_and::{First, Last, LeakyAnd, Pending, Width, settling};
 use crate::backends::wrk::packed::Packed;
 use crate::backends::wrk::share::ShareSlice;
 use crate::backends::wrk::slices::Place;
@@ -20,32 +21,52 @@ use crate::parts::shelves::panicked;
 
 /// The shares of one turn, and what becomes of them.
 #[derive(Default)]
-pub(super) struct Slice {
+pub(super) struct Slice<const N: usize> {
     /// None for shares that stay such.
     pub(super) place: Option<Place>,
+    /// Until there are leaky ANDs.
     pub(super) macs: Secret<Vec<Block>>,
-    /// None before they are made.
-    pub(super) keys: Secret<Vec<Block>>,
-    /// S of each leaky AND, as far as it is known.
-    pub(super) s: Secret<Vec<u8>>,
+    pub(super) piece: Piece<N>,
+    pub(super) pending: Pending,
     /// The message of this side or of the peer that the step at hand is about.
     message: Vec<u8>,
 }
 
-impl Slice {
-    pub(super) fn shares(&self) -> ShareSlice<'_> {
-        ShareSlice { macs: &self.macs, keys: &self.keys }
+/// Leaky ANDs of whole buckets.
+#[derive(Default)]
+pub(super) struct Piece<const N: usize> {
+    pub(super) items: Secret<Vec<LeakyAnd<N>>>,
+    /// A share for each triple.
+    pub(super) masks: Secret<Vec<Packed<N>>>,
+    /// What is still to be added to the items ([`settling`]), packed; empty once it was.
+    pub(super) d: Vec<u8>,
+}
+
+impl<const N: usize> Piece<N> {
+    pub(super) fn members(&self) -> Members<'_, N> {
+        (&self.items, &self.masks)
     }
 
-    /// The shares x, y and z of its leaky ANDs, and S.
-    fn leaky(&mut self, place: Place) -> (ShareSlice<'_>, &mut Secret<Vec<u8>>, &mut Vec<u8>) {
-        let shares = ShareSlice { macs: &self.macs, keys: &self.keys };
-        (shares.split_at(3 * place.ands).0, &mut self.s, &mut self.message)
+    /// Empties it and makes room for so many, so that nothing moves while it grows.
+    pub(super) fn make_room(&mut self, ands: usize, masks: usize) {
+        self.items.clear();
+        zeroize_to_fit(&mut self.items, ands);
+        self.masks.clear();
+        zeroize_to_fit(&mut self.masks, masks);
+        self.d.clear();
     }
 
-    /// The shares that are masks of triples.
-    fn masks(&self, place: Place) -> ShareSlice<'_> {
-        self.shares().split_at(3 * place.ands).1.split_at(place.masks).0
+    /// Adds d.
+    pub(super) fn settle(&mut self, settle: impl Fn(&mut LeakyAnd<N>, bool)) {
+        let items = self.items.iter_mut().enumerate();
+        items.for_each(|(i, item)| settle(item, bits::get(&self.d, i)));
+        self.d.clear();
+    }
+
+    /// Takes in what `other` holds.
+    fn append(&mut self, other: &Piece<N>) {
+        self.items.extend_from_slice(&other.items);
+        self.masks.extend_from_slice(&other.masks);
     }
 }
 
@@ -102,12 +123,12 @@ pub(super) fn take(
 /// Step 1, first half: MACs on fresh random bits; the corrections go to the peer.
 pub(super) struct MakeMacs<'s> {
     pub(super) cots: Macs<'s>,
-    pub(super) slice: &'s mut Slice,
+    pub(super) macs: &'s mut [Block],
 }
 
 impl Step for MakeMacs<'_> {
     fn compute(&mut self) -> Result<(), Fault> {
-        self.cots.make(&mut self.slice.macs)
+        self.cots.make(self.macs)
     }
 
     fn send(&mut self, channel: &mut Channel) -> Result<(), Fault> {
@@ -116,22 +137,30 @@ impl Step for MakeMacs<'_> {
 }
 
 /// Step 1, second half: keys, from the peer's corrections. Step 2: G goes out.
-pub(super) struct MakeG<'s> {
+pub(super) struct MakeG<'s, const N: usize> {
     pub(super) cots: Keys<'s>,
     pub(super) generator: First<'s>,
-    pub(super) slice: &'s mut Slice,
+    pub(super) slice: &'s mut Slice<N>,
+    /// As many as MACs.
+    pub(super) keys: &'s mut [Block],
+    pub(super) role: Role,
 }
 
-impl Step for MakeG<'_> {
+impl<const N: usize> Step for MakeG<'_, N> {
     fn receive(&mut self, channel: &mut Channel) -> Result<(), Fault> {
-        self.cots.receive(channel, self.slice.keys.len())
+        self.cots.receive(channel, self.keys.len())
     }
 
     fn compute(&mut self) -> Result<(), Fault> {
-        self.cots.make(&mut self.slice.keys)?;
-        let Some(place) = self.slice.place else { return Ok(()) };
-        let (shares, s, g) = self.slice.leaky(place);
-        *g = self.generator.send_g(shares, s)?;
+        self.cots.make(self.keys)?;
+        let Slice { place: Some(place), macs, piece, pending, message } = &mut *self.slice else {
+            return Ok(());
+        };
+        let (shares, rest) = ShareSlice { macs, keys: self.keys }.split_at(3 * place.ands);
+        piece.make_room(place.ands, place.masks);
+        *message = self.generator.send_g(shares, pending, &mut piece.items)?;
+        let masks = rest.split_at(place.masks).0.iter();
+        piece.masks.extend(masks.map(|share| Packed::of(share, self.role)));
         Ok(())
     }
 
@@ -145,23 +174,21 @@ impl Step for MakeG<'_> {
 }
 
 /// Step 3: d goes out, from the peer's G.
-pub(super) struct MakeD<'s> {
-    pub(super) generator: Second<'s>,
-    pub(super) slice: &'s mut Slice,
+pub(super) struct MakeD<'s, const N: usize> {
+    pub(super) slice: &'s mut Slice<N>,
     pub(super) place: Place,
-    /// Bytes of a G.
-    pub(super) width: usize,
+    pub(super) width: Width,
 }
 
-impl Step for MakeD<'_> {
+impl<const N: usize> Step for MakeD<'_, N> {
     fn receive(&mut self, channel: &mut Channel) -> Result<(), Fault> {
-        self.slice.message = channel.recv(tags::LEAKY_G, self.width * self.place.ands)?;
+        self.slice.message = channel.recv(tags::LEAKY_G, self.width.bytes() * self.place.ands)?;
         Ok(())
     }
 
     fn compute(&mut self) -> Result<(), Fault> {
-        let (shares, s, message) = self.slice.leaky(self.place);
-        *message = self.generator.send_d(shares, s, message)?;
+        let Slice { pending, message, .. } = &mut *self.slice;
+        *message = pending.send_d(self.width, message)?;
         Ok(())
     }
 
@@ -170,15 +197,13 @@ impl Step for MakeD<'_> {
     }
 }
 
-/// The end of step 3: leaky ANDs, from the peer's d.
+/// The end of step 3, from the peer's d.
 pub(super) struct Finish<'s, const N: usize> {
-    pub(super) generator: Third<'s>,
-    pub(super) slice: &'s mut Slice,
+    pub(super) generator: Last<'s>,
+    pub(super) slice: &'s mut Slice<N>,
     pub(super) place: Place,
-    pub(super) role: Role,
-    pub(super) items: &'s mut Secret<Vec<LeakyAnd<N>>>,
-    /// Masks of triples.
-    pub(super) masks: &'s mut Secret<Vec<Packed<N>>>,
+    /// Where the leaky ANDs go that have to lie in one array, and what settles them.
+    pub(super) whole: Option<(&'s mut Piece<N>, Role, Block)>,
 }
 
 impl<const N: usize> Step for Finish<'_, N> {
@@ -188,10 +213,12 @@ impl<const N: usize> Step for Finish<'_, N> {
     }
 
     fn compute(&mut self) -> Result<(), Fault> {
-        let (shares, s, peer_d) = self.slice.leaky(self.place);
-        self.generator.finish(shares, s, peer_d, self.items)?;
-        let masks = self.slice.masks(self.place).iter();
-        self.masks.extend(masks.map(|share| Packed::of(share, self.role)));
+        let Slice { piece, pending, message, .. } = &mut *self.slice;
+        self.generator.finish(pending, message, &mut piece.d)?;
+        if let Some((whole, role, delta)) = &mut self.whole {
+            piece.settle(settling(*role, *delta));
+            whole.append(piece);
+        }
         Ok(())
     }
 }

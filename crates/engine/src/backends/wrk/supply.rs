@@ -33,21 +33,21 @@ use std::mem;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{Bases, Duplex};
 use cenote_pool::{Draws, Pool};
-use cenote_prim::{Block, Prg, Secret, SessionId, Workers, prefer_large_pages, zeroize_to_fit};
+use cenote_prim::{Block, Prg, Secret, SessionId, Task, Workers, bits, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
-use crate::backends::wrk::bucket::{Folded, GRAIN, Members, Triple};
+use crate::backends::wrk::bucket::{Folded, GRAIN, Triple};
 use crate::backends::wrk::lag::{Lag, Lagged};
-use crate::backends::wrk::leaky_and::{Generator, LeakyAnd, Width};
+use crate::backends::wrk::leaky_and::{Generator, LeakyAnd, Width, settling};
 use crate::backends::wrk::opening::{self, Openings};
 use crate::backends::wrk::packed::{BITS64, BITS96, BITS128, Packed};
 use crate::backends::wrk::refiller::Start;
 #[cfg(test)]
 use crate::backends::wrk::share::Share;
-use crate::backends::wrk::share::conventional_delta;
+use crate::backends::wrk::share::{ShareSlice, conventional_delta};
 use crate::backends::wrk::shelves::Shelves;
 use crate::backends::wrk::slices::{Place, Slices};
-use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Slice, Step};
+use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Piece, Slice, Step};
 use crate::backends::wrk::tags;
 use crate::parts::equality::{self, Committer, Replier};
 use crate::parts::keeper::Keeper;
@@ -217,10 +217,15 @@ struct Line<const N: usize> {
 /// Room to be used again.
 #[derive(Default)]
 struct Spare<const N: usize> {
-    slices: Vec<Slice>,
+    slices: Vec<Slice<N>>,
     /// Of slices.
-    keys: Vec<Secret<Vec<Block>>>,
+    macs: Vec<Secret<Vec<Block>>>,
+    /// Of slices as well.
     pieces: Vec<Piece<N>>,
+    /// Of batches that lie in one array.
+    wholes: Vec<Piece<N>>,
+    /// Of the slice at hand: leaky ANDs are made of them at once.
+    keys: Secret<Vec<Block>>,
     /// Of batches.
     folded: Vec<Folded<N>>,
     /// MACs on the bits that are opened: not needed when their message is made.
@@ -255,14 +260,6 @@ struct Opened<const N: usize> {
     own: Vec<u8>,
 }
 
-/// Leaky ANDs of whole buckets.
-#[derive(Default)]
-struct Piece<const N: usize> {
-    items: Secret<Vec<LeakyAnd<N>>>,
-    /// A share for each triple.
-    masks: Secret<Vec<Packed<N>>>,
-}
-
 /// Whatever waits for a message of the peer, by the step that comes with it. Secrets are in boxes: a queue keeps copies of what it
 /// held.
 #[derive(Default)]
@@ -271,9 +268,9 @@ struct UnderWay<const N: usize> {
     called: VecDeque<(Option<Place>, usize)>,
     /// The next step of an extension of silent OT.
     extension: Lagged<usize>,
-    corrections: Lagged<Slice>,
-    g: Lagged<Slice>,
-    d: Lagged<Slice>,
+    corrections: Lagged<Slice<N>>,
+    g: Lagged<Slice<N>>,
+    d: Lagged<Slice<N>>,
     /// The batch that slices are finished for.
     batch: Batch<N>,
     /// Of the evaluator.
@@ -459,7 +456,7 @@ impl<const N: usize> Line<N> {
         }
         let mut of_pool = Secret::with_capacity(items.len());
         of_pool.extend(items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z }));
-        let pieces = vec![Piece { items: of_pool, masks: Secret::default() }];
+        let pieces = vec![Piece { items: of_pool, ..Piece::default() }];
         self.pool_is_full(shelves, Batch { pieces, of_pool: true })
     }
 
@@ -504,28 +501,33 @@ impl<const N: usize> Line<N> {
         let UnderWay { corrections, g, d, batch, .. } = &mut self.under_way;
         let mut due = [corrections, g, d].map(|slices| slices.due(self.turn));
         let finished = due[2].as_ref().and_then(|slice| slice.place);
-        if let Some(place) = finished {
-            let whole = self.params.pool.is_none() || place.masks == 0;
-            batch.make_room(place, whole.then_some(&self.slices), &mut self.spare.pieces);
-        }
+        let Spare { pieces, wholes, keys, .. } = &mut self.spare;
+        let in_one = |place: &Place| self.params.pool.is_none() || place.masks == 0;
+        let whole = finished.filter(in_one).map(|place| batch.whole(place, &self.slices, wholes));
         if let Some(slice) = &mut due[0] {
-            slice.make_room_for_keys(&mut self.spare.keys);
+            slice.piece = pieces.pop().unwrap_or_default();
+            *keys = resized(mem::take(keys), slice.macs.len());
         }
-        let (macs, keys) = self.cots.halves();
-        let (first, second, third) = self.generator.parts();
-        let width = self.params.leaky.bytes();
+        let (macs, for_keys) = self.cots.halves();
+        let (first, last) = self.generator.parts();
+        let (role, delta, width) = (self.role, *self.delta, self.params.leaky);
         let [shared, answered, ended] = &mut due;
         let mut steps = (
-            begun.as_mut().map(|slice| MakeMacs { cots: macs, slice }),
-            shared.as_mut().map(|slice| MakeG { cots: keys, generator: first, slice }),
+            begun.as_mut().map(|slice| MakeMacs { cots: macs, macs: &mut slice.macs }),
+            shared.as_mut().map(|slice| MakeG {
+                cots: for_keys,
+                generator: first,
+                slice,
+                keys: &mut keys[..],
+                role,
+            }),
             answered.as_mut().and_then(|slice| {
                 let place = slice.place?;
-                Some(MakeD { generator: second, slice, place, width })
+                Some(MakeD { slice, place, width })
             }),
             ended.as_mut().and_then(|slice| {
-                let place = slice.place?;
-                let Piece { items, masks } = batch.pieces.last_mut()?;
-                Some(Finish { generator: third, slice, place, role: self.role, items, masks })
+                let (place, whole) = (slice.place?, whole.map(|whole| (whole, role, delta)));
+                Some(Finish { generator: last, slice, place, whole })
             }),
         );
         let all: [Option<&mut dyn Step>; 4] = [
@@ -541,7 +543,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// The slice that begins in this turn.
-    fn begin(&mut self) -> Result<Option<Slice>, Fault> {
+    fn begin(&mut self) -> Result<Option<Slice<N>>, Fault> {
         let Some((place, shares)) = self.under_way.called.front().copied() else { return Ok(None) };
         if self.cots.ready() < shares as u64 {
             return Ok(None);
@@ -549,7 +551,7 @@ impl<const N: usize> Line<N> {
         self.under_way.called.pop_front();
         let mut slice = self.spare.slices.pop().unwrap_or_default();
         slice.place = place;
-        slice.macs = resized(mem::take(&mut slice.macs), shares);
+        slice.macs = resized(self.spare.macs.pop().unwrap_or_default(), shares);
         if !self.is_silent() {
             return Ok(Some(slice));
         }
@@ -560,26 +562,37 @@ impl<const N: usize> Line<N> {
     }
 
     /// Each slice to where it waits for its next step.
-    fn go_on(&mut self, begun: Option<Slice>, due: [Option<Slice>; 3], shelves: &Shelves) {
+    fn go_on(&mut self, begun: Option<Slice<N>>, due: [Option<Slice<N>>; 3], shelves: &Shelves) {
         let (now, [shared, answered, finished]) = (self.turn, due);
         let (g, d) = self.after_keys();
         if let Some(slice) = begun {
             self.under_way.corrections.put(now + self.lag.own, slice);
         }
-        match shared {
-            Some(slice) if slice.place.is_none() => {
+        if let Some(mut slice) = shared {
+            let macs = mem::take(&mut slice.macs);
+            if slice.place.is_some() {
+                self.under_way.g.put(now + g, slice);
+            } else {
                 let (width, role) = (self.params.leaky, self.role);
-                shelves.put_shares(slice.shares().iter().map(|share| width.kept(share, role)));
-                self.spare.take(slice);
+                let shares = ShareSlice { macs: &macs, keys: &self.spare.keys };
+                shelves.put_shares(shares.iter().map(|share| width.kept(share, role)));
+                self.spare.slices.push(slice);
             }
-            Some(slice) => self.under_way.g.put(now + g, slice),
-            None => {}
+            self.spare.macs.push(macs);
         }
         if let Some(slice) = answered {
             self.under_way.d.put(now + d, slice);
         }
-        if let Some(slice) = finished {
-            self.spare.take(slice);
+        if let Some(mut slice) = finished {
+            let piece = mem::take(&mut slice.piece);
+            // What has to lie in one array was copied.
+            let done = if piece.d.is_empty() {
+                &mut self.spare.pieces
+            } else {
+                &mut self.under_way.batch.pieces
+            };
+            done.push(piece);
+            self.spare.slices.push(slice);
         }
     }
 
@@ -699,20 +712,25 @@ impl<const N: usize> Line<N> {
             let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_fault)?;
             draws.draw(shape.0, || coins.word());
             let fresh = pieces.iter().map(|piece| piece.items.len()).sum();
+            let settle = settling(self.role, *self.delta);
             let mut leaving =
                 pool.leave(&mut shelves.journal(), &draws, fresh).map_err(store_fault)?;
             if self.workers.threads() == 1 {
                 // While they are in the caches.
-                for Piece { items, masks } in &mut pieces {
-                    for (items, masks) in items.chunks_mut(shape.1 * GRAIN).zip(masks.chunks(GRAIN))
-                    {
-                        leaving.exchange(items);
+                for Piece { items, masks, d } in &mut pieces {
+                    let grains = items.chunks_mut(shape.1 * GRAIN).zip(masks.chunks(GRAIN));
+                    for (i, (items, masks)) in grains.enumerate() {
+                        let first = i * shape.1 * GRAIN;
+                        leaving
+                            .exchange_with(items, |i, item| settle(item, bits::get(d, first + i)));
                         folding.fold((items, masks));
                     }
                 }
                 leaving.done().map_err(store_fault)?;
                 folding.done()?;
             } else {
+                let each = pieces.iter_mut();
+                self.workers.run(each.map(|piece| Box::new(|| piece.settle(&settle)) as Task<'_>));
                 let mut fresh: Vec<_> =
                     pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
                 leaving.exchange_on(&self.workers, &mut fresh).map_err(store_fault)?;
@@ -726,7 +744,9 @@ impl<const N: usize> Line<N> {
             cenote_pool::shuffle(&mut whole.items, || coins.word());
             folding.fold_on(&self.workers, pieces.iter().map(Piece::members))?;
         }
-        self.spare.pieces.append(&mut pieces);
+        let spare =
+            if self.pool.is_some() { &mut self.spare.pieces } else { &mut self.spare.wholes };
+        spare.append(&mut pieces);
         let own = openings.open(macs);
         channel.send(tags::BUCKET_OPEN, &own)?;
         Ok(Opened { buckets, own })
@@ -750,20 +770,6 @@ impl<const N: usize> Line<N> {
     }
 }
 
-impl<const N: usize> Spare<N> {
-    fn take(&mut self, mut slice: Slice) {
-        self.keys.push(mem::take(&mut slice.keys));
-        self.slices.push(slice);
-    }
-}
-
-impl Slice {
-    /// Makes room for as many keys as there are MACs.
-    fn make_room_for_keys(&mut self, spare: &mut Vec<Secret<Vec<Block>>>) {
-        self.keys = resized(spare.pop().unwrap_or_default(), self.macs.len());
-    }
-}
-
 /// So many blocks, whichever; leaves no copy of old ones behind.
 fn resized(mut blocks: Secret<Vec<Block>>, n: usize) -> Secret<Vec<Block>> {
     zeroize_to_fit(&mut blocks, n);
@@ -771,28 +777,16 @@ fn resized(mut blocks: Secret<Vec<Block>>, n: usize) -> Secret<Vec<Block>> {
     blocks
 }
 
-impl<const N: usize> Piece<N> {
-    fn members(&self) -> Members<'_, N> {
-        (&self.items, &self.masks)
-    }
-}
-
 impl<const N: usize> Batch<N> {
-    /// Room for the slice `place`, or, in the first of `whole` batches, for all of its batch, so that nothing moves while it grows.
-    fn make_room(&mut self, place: Place, whole: Option<&Slices>, spare: &mut Vec<Piece<N>>) {
+    /// The one array of the batch of which `place` is a slice, with room for all of it.
+    fn whole(&mut self, place: Place, slices: &Slices, spare: &mut Vec<Piece<N>>) -> &mut Piece<N> {
         self.of_pool = place.masks == 0;
-        let (ands, triples) = match whole {
-            Some(_) if !self.pieces.is_empty() => return,
-            Some(slices) => slices.batch_of(place),
-            None => (place.ands, place.masks),
-        };
-        let mut piece = spare.pop().unwrap_or_default();
-        piece.items.clear();
-        zeroize_to_fit(&mut piece.items, ands);
-        // The pool, or what is shuffled: random accesses.
-        prefer_large_pages(&piece.items);
-        piece.masks.clear();
-        zeroize_to_fit(&mut piece.masks, triples);
-        self.pieces.push(piece);
+        if self.pieces.is_empty() {
+            let mut whole = spare.pop().unwrap_or_default();
+            let (ands, triples) = slices.batch_of(place);
+            whole.make_room(ands, triples);
+            self.pieces.push(whole);
+        }
+        &mut self.pieces[0]
     }
 }
