@@ -29,6 +29,8 @@ pub(super) const fn folded_len(bucket: usize) -> usize {
 
 /// Buckets that are worked on at a time: in the caches of the core.
 pub(super) const GRAIN: usize = 128;
+/// Members that are fetched ahead.
+const PREFETCH: usize = 16;
 /// Buckets that one of several threads works on at a time: much more work than to give it out.
 const TASK: usize = 16 * GRAIN;
 
@@ -146,6 +148,45 @@ impl<const N: usize> Folding<'_, N> {
         }
     }
 
+    /// Folds all buckets by several threads, their members in the given order of all that lie in `pieces`, which are as long as the first but for the
+    /// last. An order is shuffled much faster than what it is of.
+    ///
+    /// # Errors
+    /// As [`Folding::done`].
+    ///
+    /// # Panics
+    /// If a place is none.
+    pub fn fold_in_order(
+        mut self,
+        workers: &Workers,
+        pieces: &[Members<'_, N>],
+        order: &[u32],
+    ) -> Result<(), Fault> {
+        let (bucket, role) = (self.bucket, self.role);
+        let len = pieces.first().map_or(1, |(items, _)| items.len());
+        let masks = pieces.iter().flat_map(|(_, masks)| masks.chunks(TASK));
+        let mut order = order;
+        workers.run(masks.map(|masks| {
+            let own =
+                order.split_off(..(bucket * masks.len()).min(order.len())).unwrap_or_default();
+            let mut rooms = self.rooms.split_off(masks.len(), bucket);
+            Box::new(move || {
+                let mut drawn = Secret::with_capacity(bucket * GRAIN);
+                for (i, masks) in masks.chunks(GRAIN).enumerate() {
+                    gather(
+                        pieces,
+                        len,
+                        &own[i * bucket * GRAIN..],
+                        bucket * masks.len(),
+                        &mut drawn,
+                    );
+                    rooms.split_off(masks.len(), bucket).fold((&drawn, masks), bucket, role);
+                }
+            }) as Task<'_>
+        }));
+        self.done()
+    }
+
     /// Folds all buckets of `pieces` by several threads.
     ///
     /// # Errors
@@ -164,6 +205,28 @@ impl<const N: usize> Folding<'_, N> {
         }));
         self.done()
     }
+}
+
+/// The first `n` items in an order, out of pieces of `len` items; those of places beyond are fetched ahead.
+fn gather<const N: usize>(
+    pieces: &[Members<'_, N>],
+    len: usize,
+    order: &[u32],
+    n: usize,
+    drawn: &mut Secret<Vec<LeakyAnd<N>>>,
+) {
+    // Numbers of 32 bits are divided faster.
+    let len = len as u32;
+    let place = |place: &u32| (pieces[(place / len) as usize].0, (place % len) as usize);
+    drawn.clear();
+    drawn.extend(order[..n].iter().enumerate().map(|(i, own)| {
+        if let Some(later) = order.get(i + PREFETCH) {
+            let (items, later) = place(later);
+            cenote_prim::prefetch(items, later);
+        }
+        let (items, own) = place(own);
+        items[own]
+    }));
 }
 
 /// The triples of folded buckets; `first` is the place of their first difference among those opened.
@@ -289,6 +352,33 @@ mod tests {
                     .all(|(a, b)| a.share(role) == b.share(role))
             );
         }
+    }
+
+    /// In any order of the items, by any number of threads.
+    #[test]
+    fn an_order_is_as_good_as_items_in_that_order() {
+        let mut d = dealer(11);
+        let (bucket, role, len) = (3, Role::Garbler, 3 * (TASK + 50));
+        let n = 2 * len + 9 * bucket;
+        let (members, _): (Vec<_>, Vec<_>) = (0..n).map(|_| leaky(&mut d)).unzip();
+        let masks: Vec<_> = (0..n / bucket).map(|_| Packed::of(d.share().0, role)).collect();
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        cenote_pool::shuffle(&mut order, || d.prg.block().to_u128() as u64);
+        let drawn: Vec<_> = order.iter().map(|place| members[*place as usize]).collect();
+        let (right, _) = fold(&Workers::default(), &[(&drawn, &masks)], bucket, role);
+        for threads in [1, 3] {
+            let workers = Workers::new(threads).expect("threads");
+            let (mut folded, mut macs) = (Folded::default(), Secret::default());
+            let pieces: Vec<_> = members.chunks(len).zip(masks.chunks(len / bucket)).collect();
+            let folding = folded.begin((masks.len(), bucket), role, &mut macs);
+            folding.fold_in_order(&workers, &pieces, &order).expect("all of them");
+            assert!(macs.iter().zip(&right).all(|(mac, right)| *mac == right.mac));
+            assert!(folded.keys.iter().zip(&right).all(|(key, right)| *key == right.key));
+        }
+        let (mut folded, mut macs) = (Folded::default(), Secret::default());
+        let folding = folded.begin((masks.len() + 1, bucket), role, &mut macs);
+        let lacks = folding.fold_in_order(&Workers::default(), &[(&members, &masks)], &order);
+        assert!(matches!(lacks, Err(Fault::Internal(_))));
     }
 
     #[test]

@@ -100,8 +100,8 @@ fn memory(params: &WrkParams, demand: &Demand, live: u64, pool: u64, refills: bo
     let Kept { leaky, made, unfinished, folded, triple } = Kept::of(params);
     let a_slice = MOST_SHARES as u64 / 3;
     let slices = if refills { SLICES * (unfinished * a_slice + MAC * 3 * a_slice) } else { 0 };
-    // Besides the batch whose slices are made: those of four turns out of a pool, and a whole one that lies in one array.
-    let beside = if pool > 0 { batch.min(SLICES * a_slice) } else { batch };
+    // Besides the batch whose slices are made: those of four turns.
+    let beside = batch.min(SLICES * a_slice);
     // MACs on differences as well, for a moment.
     let made = made * (batch + beside) + (folded + 16) * batch;
     let supply = leaky * pool + made + slices + 2 * triple * batch / params.bucket as u64;

@@ -63,10 +63,9 @@ impl<const N: usize> Piece<N> {
         self.d.clear();
     }
 
-    /// Takes in what `other` holds.
+    /// Takes in the items of `other`.
     fn append(&mut self, other: &Piece<N>) {
         self.items.extend_from_slice(&other.items);
-        self.masks.extend_from_slice(&other.masks);
     }
 }
 
@@ -202,7 +201,7 @@ pub(super) struct Finish<'s, const N: usize> {
     pub(super) generator: Last<'s>,
     pub(super) slice: &'s mut Slice<N>,
     pub(super) place: Place,
-    /// Where the leaky ANDs go that have to lie in one array, and what settles them.
+    /// Where the leaky ANDs of the pool go, and what settles them.
     pub(super) whole: Option<(&'s mut Piece<N>, Role, Block)>,
 }
 

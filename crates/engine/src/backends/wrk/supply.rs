@@ -222,8 +222,6 @@ struct Spare<const N: usize> {
     macs: Vec<Secret<Vec<Block>>>,
     /// Of slices as well.
     pieces: Vec<Piece<N>>,
-    /// Of batches that lie in one array.
-    wholes: Vec<Piece<N>>,
     /// Of the slice at hand: leaky ANDs are made of them at once.
     keys: Secret<Vec<Block>>,
     /// Of batches.
@@ -248,7 +246,7 @@ pub(crate) const SPARE_SHARES: usize = 4096;
 /// A batch of leaky ANDs.
 #[derive(Default)]
 struct Batch<const N: usize> {
-    /// One for each slice, or one for all that has to lie in one array.
+    /// One for each slice, or one for all of the pool.
     pieces: Vec<Piece<N>>,
     of_pool: bool,
 }
@@ -501,9 +499,10 @@ impl<const N: usize> Line<N> {
         let UnderWay { corrections, g, d, batch, .. } = &mut self.under_way;
         let mut due = [corrections, g, d].map(|slices| slices.due(self.turn));
         let finished = due[2].as_ref().and_then(|slice| slice.place);
-        let Spare { pieces, wholes, keys, .. } = &mut self.spare;
-        let in_one = |place: &Place| self.params.pool.is_none() || place.masks == 0;
-        let whole = finished.filter(in_one).map(|place| batch.whole(place, &self.slices, wholes));
+        let Spare { pieces, keys, .. } = &mut self.spare;
+        // The pool lies in one array.
+        let of_pool = finished.filter(|place| place.masks == 0);
+        let whole = of_pool.map(|place| batch.whole(place, &self.slices));
         if let Some(slice) = &mut due[0] {
             slice.piece = pieces.pop().unwrap_or_default();
             *keys = resized(mem::take(keys), slice.macs.len());
@@ -585,7 +584,7 @@ impl<const N: usize> Line<N> {
         }
         if let Some(mut slice) = finished {
             let piece = mem::take(&mut slice.piece);
-            // What has to lie in one array was copied.
+            // What is of the pool was copied.
             let done = if piece.d.is_empty() {
                 &mut self.spare.pieces
             } else {
@@ -707,12 +706,11 @@ impl<const N: usize> Line<N> {
         let (macs, shape) =
             (&mut self.spare.opened_macs, (self.params.triples(), self.params.bucket));
         let mut folding = buckets.begin(shape, self.role, macs);
-        let mut coins = Coins::new(coin);
+        let (mut coins, settle) = (Coins::new(coin), settling(self.role, *self.delta));
         if let Some(pool) = &mut self.pool {
             let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_fault)?;
             draws.draw(shape.0, || coins.word());
             let fresh = pieces.iter().map(|piece| piece.items.len()).sum();
-            let settle = settling(self.role, *self.delta);
             let mut leaving =
                 pool.leave(&mut shelves.journal(), &draws, fresh).map_err(store_fault)?;
             if self.workers.threads() == 1 {
@@ -729,8 +727,7 @@ impl<const N: usize> Line<N> {
                 leaving.done().map_err(store_fault)?;
                 folding.done()?;
             } else {
-                let each = pieces.iter_mut();
-                self.workers.run(each.map(|piece| Box::new(|| piece.settle(&settle)) as Task<'_>));
+                settle_all(&self.workers, &mut pieces, settle);
                 let mut fresh: Vec<_> =
                     pieces.iter_mut().map(|piece| &mut piece.items[..]).collect();
                 leaving.exchange_on(&self.workers, &mut fresh).map_err(store_fault)?;
@@ -738,15 +735,13 @@ impl<const N: usize> Line<N> {
             }
             shelves.pool_is(pool);
         } else {
-            let [whole] = &mut pieces[..] else {
-                return Err(Fault::Internal("a batch in pieces".into()));
-            };
-            cenote_pool::shuffle(&mut whole.items, || coins.word());
-            folding.fold_on(&self.workers, pieces.iter().map(Piece::members))?;
+            settle_all(&self.workers, &mut pieces, settle);
+            let mut order: Vec<u32> = (0..(shape.0 * shape.1) as u32).collect();
+            cenote_pool::shuffle(&mut order, || coins.word());
+            let members: Vec<_> = pieces.iter().map(Piece::members).collect();
+            folding.fold_in_order(&self.workers, &members, &order)?;
         }
-        let spare =
-            if self.pool.is_some() { &mut self.spare.pieces } else { &mut self.spare.wholes };
-        spare.append(&mut pieces);
+        self.spare.pieces.append(&mut pieces);
         let own = openings.open(macs);
         channel.send(tags::BUCKET_OPEN, &own)?;
         Ok(Opened { buckets, own })
@@ -778,15 +773,24 @@ fn resized(mut blocks: Secret<Vec<Block>>, n: usize) -> Secret<Vec<Block>> {
 }
 
 impl<const N: usize> Batch<N> {
-    /// The one array of the batch of which `place` is a slice, with room for all of it.
-    fn whole(&mut self, place: Place, slices: &Slices, spare: &mut Vec<Piece<N>>) -> &mut Piece<N> {
-        self.of_pool = place.masks == 0;
+    /// The one array of the pool, of which `place` is a slice, with room for all of it.
+    fn whole(&mut self, place: Place, slices: &Slices) -> &mut Piece<N> {
+        self.of_pool = true;
         if self.pieces.is_empty() {
-            let mut whole = spare.pop().unwrap_or_default();
-            let (ands, triples) = slices.batch_of(place);
-            whole.make_room(ands, triples);
+            let (mut whole, (ands, _)) = (Piece::default(), slices.batch_of(place));
+            whole.make_room(ands, 0);
             self.pieces.push(whole);
         }
         &mut self.pieces[0]
     }
+}
+
+/// Adds to all of a batch what is still to be added.
+fn settle_all<const N: usize>(
+    workers: &Workers,
+    pieces: &mut [Piece<N>],
+    settle: impl Fn(&mut LeakyAnd<N>, bool) + Sync,
+) {
+    let pieces = pieces.iter_mut();
+    workers.run(pieces.map(|piece| Box::new(|| piece.settle(&settle)) as Task<'_>));
 }
