@@ -706,7 +706,8 @@ impl<const N: usize> Line<N> {
         let (macs, shape) =
             (&mut self.spare.opened_macs, (self.params.triples(), self.params.bucket));
         let mut folding = buckets.begin(shape, self.role, macs);
-        let (mut coins, settle) = (Coins::new(coin), settling(self.role, *self.delta));
+        let mut coins = Coins::new(coin);
+        let settle = settling(self.role, *self.delta);
         if let Some(pool) = &mut self.pool {
             let mut draws = Draws::new(shape.1, pool.capacity()).map_err(store_fault)?;
             draws.draw(shape.0, || coins.word());
