@@ -172,6 +172,7 @@ mod tests {
         assert_eq!(pace(40, 200.0), Pace { lag: 4, ahead: 9 });
         // As fast as it is made.
         assert_eq!(pace(10, 10_000.0), Pace { lag: 14, ahead: 11 });
+        assert_eq!(pace(10, f64::INFINITY), pace(10, 10_000.0));
         assert_eq!(pace(2000, 1000.0), Pace { lag: MOST_LAG, ahead: MOST_AHEAD });
     }
 

@@ -289,7 +289,8 @@ impl First<'_> {
             items.extend(hashed.zip(&mut others).map(|((pair, h), ((g, s), ((x, y), z)))| {
                 let c = y.times_both_deltas(delta);
                 *g = low(pair[0] ^ pair[1] ^ c);
-                *s = low(pair[0] ^ *h ^ c.times(x.bit()) ^ z.times_both_deltas(delta));
+                let x_is_one = all(x.mac.to_u128() as u64);
+                *s = low(pair[0] ^ *h ^ (c & x_is_one) ^ z.times_both_deltas(delta));
                 let [x, y, z] = [x, y, z].map(|share| Packed::of(share, role));
                 LeakyAnd { x, y, z }
             }));
@@ -318,7 +319,7 @@ impl Pending {
         let each = s.chunks_mut(8).zip(peer_g.as_chunks::<W>().0.chunks(8)).zip(self.x.iter());
         for ((s, g), &x) in each {
             for (i, (s, g)) in s.iter_mut().zip(g).enumerate() {
-                *s = low(wide(s) ^ (wide(g) & all(x >> i)));
+                *s = low(wide(s) ^ (wide(g) & all(u64::from(x >> i))));
             }
         }
         bits::pack(s.iter().map(|s| wide(s).colour()))
@@ -365,7 +366,7 @@ impl Last<'_> {
         d.iter_mut().zip(peer_d).for_each(|(own, peer)| *own ^= peer);
         for (s, &d) in s.chunks_mut(8).zip(&*d) {
             for (i, s) in s.iter_mut().enumerate() {
-                *s = low(wide(s) ^ (*self.delta & all(d >> i)));
+                *s = low(wide(s) ^ (*self.delta & all(u64::from(d >> i))));
             }
         }
     }
@@ -379,7 +380,7 @@ pub fn settling<const N: usize>(role: Role, delta: Block) -> impl Fn(&mut LeakyA
 
 /// All ones if bit 0 of `bits` is one, zero otherwise. By arithmetic: of a few bytes of `Block::times` a branch is made.
 #[inline(always)]
-fn all(bits: u8) -> Block {
+fn all(bits: u64) -> Block {
     Block::new(u128::from(bits & 1).wrapping_neg())
 }
 
@@ -487,6 +488,28 @@ mod tests {
                 for (p, q) in ta.iter().zip(tb.iter()) {
                     assert_eq!(d.value(p.z, q.z), d.value(p.x, q.x) & d.value(p.y, q.y));
                 }
+            }
+        }
+    }
+
+    /// What a longer slice has left in its room means nothing to a shorter one.
+    #[test]
+    fn rooms_are_used_again() {
+        for width in WIDTHS {
+            let mut d = Dealer::new(13);
+            let ((mut a, mut b), mut again) = (generators(&d, width), <[Pending; 2]>::default());
+            for n in [300, 7, 1, 64] {
+                let (sa, sb) = d.shares(3 * n);
+                let (sa, sb) = (Arrays::new(&sa), Arrays::new(&sb));
+                let (mut items, mut ds) = <([Items; 2], [Vec<u8>; 2])>::default();
+                let g_a = a.send_g(sa.slice(), &mut again[0], &mut items[0]).expect("three each");
+                let g_b = b.send_g(sb.slice(), &mut again[1], &mut items[1]).expect("three each");
+                let d_a = a.send_d(&mut again[0], &g_b).expect("length");
+                let d_b = b.send_d(&mut again[1], &g_a).expect("length");
+                a.finish(&mut again[0], &d_b, &mut ds[0]).expect("length");
+                b.finish(&mut again[1], &d_a, &mut ds[1]).expect("length");
+                assert_eq!((*a.digest(), ds[0].len()), (*b.digest(), bits::packed_len(n)));
+                assert!(ds[0] == ds[1] && items.iter().all(|items| items.len() == n));
             }
         }
     }

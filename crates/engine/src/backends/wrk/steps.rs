@@ -1,4 +1,4 @@
-//! The steps of a turn on slices, each of its own slice: MACs, keys and G, d, leaky ANDs (`supply.rs`).
+//! The steps of a turn on slices, each of its own slice: MACs; keys, leaky ANDs and G; d; what is tested of them (`supply.rs`).
 //!
 //! They are given what they work on, one direction of oblivious transfer or one part of the generator each, so that
 //! workers can compute those of a turn side by side. Messages are received and sent by one thread in the order of the
@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use cenote_net::{Channel, Fault, Role};
 use cenote_ot::{Keys, Macs};
-use cenote_prim::{Block, Secret, Workers, bits, zeroize_to_fit};
+use cenote_prim::{Block, Secret, Task, Workers, bits, zeroize_to_fit};
 
 use crate::backends::wrk::bucket::Members;
 use crate::backends::wrk::leaky_and::{First, Last, LeakyAnd, Pending, Width, settling};
@@ -67,6 +67,16 @@ impl<const N: usize> Piece<N> {
     fn append(&mut self, other: &Piece<N>) {
         self.items.extend_from_slice(&other.items);
     }
+}
+
+/// Adds to all of a batch what is still to be added.
+pub(super) fn settle_all<const N: usize>(
+    workers: &Workers,
+    pieces: &mut [Piece<N>],
+    settle: impl Fn(&mut LeakyAnd<N>, bool) + Sync,
+) {
+    let pieces = pieces.iter_mut();
+    workers.run(pieces.map(|piece| Box::new(|| piece.settle(&settle)) as Task<'_>));
 }
 
 /// A step: what comes with it, what is computed, and what is sent then.

@@ -33,7 +33,7 @@ use std::mem;
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_ot::{Bases, Duplex};
 use cenote_pool::{Draws, Pool};
-use cenote_prim::{Block, Prg, Secret, SessionId, Task, Workers, bits, zeroize_to_fit};
+use cenote_prim::{Block, Prg, Secret, SessionId, Workers, bits, zeroize_to_fit};
 
 use crate::backends::wrk::WrkParams;
 use crate::backends::wrk::bucket::{Folded, GRAIN, Triple};
@@ -47,7 +47,9 @@ use crate::backends::wrk::share::Share;
 use crate::backends::wrk::share::{ShareSlice, conventional_delta};
 use crate::backends::wrk::shelves::Shelves;
 use crate::backends::wrk::slices::{Place, Slices};
-use crate::backends::wrk::steps::{self, Finish, MakeD, MakeG, MakeMacs, Piece, Slice, Step};
+use crate::backends::wrk::steps::{
+    self, Finish, MakeD, MakeG, MakeMacs, Piece, Slice, Step, settle_all,
+};
 use crate::backends::wrk::tags;
 use crate::parts::equality::{self, Committer, Replier};
 use crate::parts::keeper::Keeper;
@@ -446,11 +448,8 @@ impl<const N: usize> Line<N> {
     fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
         let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(bytes);
         let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
-        if 3 * N * items.len() != bytes.len() {
-            return Err(Fault::Storage("a pool of items of another size".into()));
-        }
-        if items.is_empty() {
-            return Ok(());
+        if items.is_empty() || 3 * N * items.len() != bytes.len() {
+            return Err(Fault::Storage("a pool of items of another size, or of none".into()));
         }
         let mut of_pool = Secret::with_capacity(items.len());
         of_pool.extend(items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z }));
@@ -504,7 +503,9 @@ impl<const N: usize> Line<N> {
         let of_pool = finished.filter(|place| place.masks == 0);
         let whole = of_pool.map(|place| batch.whole(place, &self.slices));
         if let Some(slice) = &mut due[0] {
-            slice.piece = pieces.pop().unwrap_or_default();
+            if slice.place.is_some() {
+                slice.piece = pieces.pop().unwrap_or_default();
+            }
             *keys = resized(mem::take(keys), slice.macs.len());
         }
         let (macs, for_keys) = self.cots.halves();
@@ -701,6 +702,10 @@ impl<const N: usize> Line<N> {
         batch: Batch<N>,
         coin: Block,
     ) -> Result<Opened<N>, Fault> {
+        if self.pool.is_some() != self.params.pool.is_some() {
+            // Batches of a pool's parameters are too small to be permuted alone.
+            return Err(Fault::Internal("a pool that is not there".into()));
+        }
         let mut pieces = batch.pieces;
         let mut buckets = self.spare.folded.pop().unwrap_or_default();
         let (macs, shape) =
@@ -724,6 +729,7 @@ impl<const N: usize> Line<N> {
                             .exchange_with(items, |i, item| settle(item, bits::get(d, first + i)));
                         folding.fold((items, masks));
                     }
+                    d.clear();
                 }
                 leaving.done().map_err(store_fault)?;
                 folding.done()?;
@@ -784,14 +790,4 @@ impl<const N: usize> Batch<N> {
         }
         &mut self.pieces[0]
     }
-}
-
-/// Adds to all of a batch what is still to be added.
-fn settle_all<const N: usize>(
-    workers: &Workers,
-    pieces: &mut [Piece<N>],
-    settle: impl Fn(&mut LeakyAnd<N>, bool) + Sync,
-) {
-    let pieces = pieces.iter_mut();
-    workers.run(pieces.map(|piece| Box::new(|| piece.settle(&settle)) as Task<'_>));
 }
