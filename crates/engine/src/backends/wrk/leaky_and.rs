@@ -202,7 +202,7 @@ impl Generator {
         self.parts().0.send_g(shares, pending, items)
     }
 
-    /// Steps 3 and 4: [`Pending::send_d`].
+    /// Steps 3 and 4: takes the peer's G into S. The message is d, packed bits.
     ///
     /// # Errors
     /// `Misbehaved` if the peer's message has another length.
@@ -299,10 +299,7 @@ impl First<'_> {
 }
 
 impl Pending {
-    /// Steps 3 and 4: takes the peer's G into S. The message is d, packed bits.
-    ///
-    /// # Errors
-    /// `Misbehaved` if the peer's message has another length.
+    /// [`Generator::send_d`].
     pub(super) fn send_d(&mut self, width: Width, peer_g: &[u8]) -> Result<Vec<u8>, Fault> {
         if peer_g.len() != self.s.len() {
             return Err(Fault::Misbehaved("leaky-and.length"));
