@@ -448,8 +448,11 @@ impl<const N: usize> Line<N> {
     fn put_pool(&mut self, bytes: &[u8], shelves: &Shelves) -> Result<(), Fault> {
         let shares = bytemuck::try_cast_slice::<u8, Packed<N>>(bytes);
         let items = shares.map_or(&[][..], |shares| shares.as_chunks::<3>().0);
-        if items.is_empty() || 3 * N * items.len() != bytes.len() {
-            return Err(Fault::Storage("a pool of items of another size, or of none".into()));
+        if 3 * N * items.len() != bytes.len() {
+            return Err(Fault::Storage("a pool of items of another size".into()));
+        }
+        if items.is_empty() {
+            return Ok(());
         }
         let mut of_pool = Secret::with_capacity(items.len());
         of_pool.extend(items.iter().map(|&[x, y, z]| LeakyAnd { x, y, z }));
