@@ -315,11 +315,12 @@ pub fn opening(data: &[u8]) {
 
 /// Both messages of the base oblivious transfer.
 pub fn ot(data: &[u8]) {
-    let (sender, _) = BaseSender::new(&SESSION, &mut Prg::new(Block::from_bytes([1; 16])));
-    let _ = sender.finish(data);
+    let (mut sender, _) = BaseSender::new(&SESSION, &mut Prg::new(Block::from_bytes([1; 16])));
+    let _ = sender.take(data);
     if data.len() == cenote_ot::base::SENDER_LEN {
         let mut prg = Prg::new(Block::from_bytes([2; 16]));
-        let (receiver, _) = BaseReceiver::new(&SESSION, Block::from_bytes([5; 16]), &mut prg);
+        let mut receiver = BaseReceiver::new(&SESSION, Block::from_bytes([5; 16]));
+        receiver.part(&mut prg);
         let _ = receiver.finish(data);
     }
 }

@@ -9,7 +9,7 @@ use cenote_net::{Channel, Role, mem_pair, tcp_accept, tcp_connect, tcp_listen};
 use cenote_ot::softspoken::{
     CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
 };
-use cenote_ot::{Choice, Duplex};
+use cenote_ot::{Choice, Duplex, base};
 use cenote_prim::{Block, Prg, SessionId};
 
 const COTS: usize = 1 << 25;
@@ -52,10 +52,15 @@ fn setup(params: Params) -> (CotSender, CotReceiver) {
     let mut prg = Prg::from_os();
     let delta = prg.block().with_lsb(true);
     let start = Instant::now();
-    let (receiver, point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
-    let (sender, points) = SenderSetup::new(&SESSION, 0, params, delta, &mut prg).expect("odd");
+    let (mut receiver, point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
+    let mut sender = SenderSetup::new(&SESSION, 0, params, delta).expect("odd");
+    for _ in 0..base::PARTS {
+        sender.base().part(&mut prg);
+    }
     let first = start.elapsed();
-    let (receiver, trees) = receiver.finish(&points, &mut prg).expect("honest points");
+    let mut parts = sender.base().sent().chunks(base::PART_LEN);
+    parts.try_for_each(|part| receiver.base().take(part)).expect("honest points");
+    let (receiver, trees) = receiver.finish(&mut prg).expect("all points");
     let second = start.elapsed() - first;
     let sender = sender.finish(&point, &trees).expect("honest trees");
     let third = start.elapsed() - first - second;

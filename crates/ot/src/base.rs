@@ -17,18 +17,21 @@
 //! Private values: choice bit `c` - in the receiver's two points (r_0, r_1), where r_c = b G -
 //! H_c(r_{1-c}) is masked by the uniform scalar b and r_{1-c} is uniform, so that the pair is
 //! uniform for either c.
-//! Cost: one round; 32 bytes sender to receiver, 8192 bytes receiver to sender.
+//! Cost: one round; 32 bytes sender to receiver, 8192 bytes receiver to sender, in eight messages: no point depends on
+//! another's, so that the sender computes on what came while the receiver makes the rest.
 //! Differences from the paper: the batch reuses the sender's point, so that (as McQuoid, Rosulek,
 //! Roy, "Batching Base Oblivious Transfers", Asiacrypt 2021, demand) both oracles take the index of
 //! the OT, and the key oracle takes all points. Constant time in choice bits and scalars. Status:
 //! not audited.
 
-use cenote_net::Fault;
+use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use zeroize::Zeroize;
+
+use crate::tags::BASE_POINTS;
 
 /// OTs of a batch.
 pub const COUNT: usize = 128;
@@ -36,19 +39,34 @@ pub const COUNT: usize = 128;
 /// Bytes of the sender's message: one point.
 pub const SENDER_LEN: usize = POINT;
 
-/// Bytes of the receiver's message: two points for each OT.
-pub const RECEIVER_LEN: usize = COUNT * 2 * POINT;
+/// Bytes of the receiver's messages together: two points for each OT.
+pub const RECEIVER_LEN: usize = PARTS * PART_LEN;
+
+/// Messages of the receiver.
+pub const PARTS: usize = 8;
+
+/// Bytes of one of them.
+pub const PART_LEN: usize = PART * 2 * POINT;
+
+/// OTs of one message of the receiver.
+const PART: usize = COUNT / PARTS;
 
 const POINT: usize = 32;
 
 /// The check of this protocol: a point that no honest peer sends.
 pub const POINT_CHECK: &str = "ot.base.point";
 
+/// The sender's message, the receiver's, one after the other, and both keys of every OT.
+pub type Made = ([u8; SENDER_LEN], Vec<u8>, Secret<Vec<[Block; 2]>>);
+
 /// The party that gets both keys of every OT.
 pub struct BaseSender {
     session: SessionId,
     secret: Secret<Scalar>,
     point: [u8; POINT],
+    keys: Secret<Vec<[Block; 2]>>,
+    /// The receiver's messages so far.
+    received: Vec<u8>,
 }
 
 impl BaseSender {
@@ -56,20 +74,22 @@ impl BaseSender {
     pub fn new(session: &SessionId, prg: &mut Prg) -> (BaseSender, [u8; SENDER_LEN]) {
         let secret = Secret::new(scalar(prg));
         let point = RistrettoPoint::mul_base(&secret).compress().to_bytes();
-        (BaseSender { session: *session, secret, point }, point)
+        let keys = Secret::with_capacity(COUNT);
+        let received = Vec::with_capacity(RECEIVER_LEN);
+        (BaseSender { session: *session, secret, point, keys, received }, point)
     }
 
-    /// The two keys of every OT.
+    /// Takes in the receiver's next message.
     ///
     /// # Errors
-    /// `Misbehaved` when the message has the wrong length or a bad point.
-    pub fn finish(self, message: &[u8]) -> Result<Secret<Vec<[Block; 2]>>, Fault> {
+    /// `Misbehaved` when the message has the wrong length, a bad point, or is one too many.
+    pub fn take(&mut self, message: &[u8]) -> Result<(), Fault> {
         let (pairs, rest) = message.as_chunks::<{ 2 * POINT }>();
-        if pairs.len() != COUNT || !rest.is_empty() {
+        if pairs.len() != PART || !rest.is_empty() || self.keys.len() == COUNT {
             return Err(Fault::Misbehaved(POINT_CHECK));
         }
-        let mut keys = Secret::with_capacity(COUNT);
-        for (index, pair) in pairs.iter().enumerate() {
+        for pair in pairs {
+            let index = self.keys.len();
             let (r, _) = pair.as_chunks::<POINT>();
             let points = [decode(&r[0])?, decode(&r[1])?];
             let key = |side: usize| {
@@ -77,9 +97,32 @@ impl BaseSender {
                 let shared = (points[side] + shift) * *self.secret;
                 key(&self.session, index, side == 1, &self.point, pair, &shared)
             };
-            keys.push([key(0), key(1)]);
+            let keys = [key(0), key(1)];
+            self.keys.push(keys);
         }
-        Ok(keys)
+        self.received.extend_from_slice(message);
+        Ok(())
+    }
+
+    /// Takes in all of them from the channel.
+    ///
+    /// # Errors
+    /// Those of [`BaseSender::take`]; faults of the channel.
+    pub fn receive(&mut self, ch: &mut Channel) -> Result<(), Fault> {
+        // The receiver should have the point before it needs it.
+        ch.flush()?;
+        (0..PARTS).try_for_each(|_| self.take(&ch.recv(BASE_POINTS, PART_LEN)?))
+    }
+
+    /// The own message and those of the receiver, and the two keys of every OT.
+    ///
+    /// # Errors
+    /// `Misbehaved` when a message is missing.
+    pub fn finish(self) -> Result<Made, Fault> {
+        if self.keys.len() != COUNT {
+            return Err(Fault::Misbehaved(POINT_CHECK));
+        }
+        Ok((self.point, self.received, self.keys))
     }
 }
 
@@ -88,42 +131,66 @@ pub struct BaseReceiver {
     session: SessionId,
     choices: Secret<Block>,
     scalars: Secret<Vec<Scalar>>,
-    message: Vec<u8>,
+    /// The messages to the sender so far.
+    sent: Vec<u8>,
 }
 
 impl BaseReceiver {
-    /// Starts a batch with bit `i` of `choices` the choice of OT `i`; returns the message to the
-    /// sender, of [`RECEIVER_LEN`] bytes. It does not depend on the sender's.
-    pub fn new(session: &SessionId, choices: Block, prg: &mut Prg) -> (BaseReceiver, Vec<u8>) {
-        let mut scalars = Secret::with_capacity(COUNT);
-        let mut message = Vec::with_capacity(RECEIVER_LEN);
-        for index in 0..COUNT {
-            let choice = bit(choices, index);
+    /// Starts a batch with bit `i` of `choices` the choice of OT `i`.
+    pub fn new(session: &SessionId, choices: Block) -> BaseReceiver {
+        BaseReceiver {
+            session: *session,
+            choices: Secret::new(choices),
+            scalars: Secret::with_capacity(COUNT),
+            sent: Vec::with_capacity(RECEIVER_LEN),
+        }
+    }
+
+    /// The next of the [`PARTS`] messages to the sender, of [`PART_LEN`] bytes. None depends on the sender's.
+    pub fn part(&mut self, prg: &mut Prg) -> &[u8] {
+        let start = self.sent.len();
+        for index in self.scalars.len()..COUNT.min(self.scalars.len() + PART) {
+            let choice = bit(*self.choices, index);
             let secret = scalar(prg);
             let mut uniform = [0; 64];
             prg.fill_bytes(&mut uniform);
             let other = RistrettoPoint::from_uniform_bytes(&uniform).compress().to_bytes();
             uniform.zeroize();
-            let shift = hash_to_group(session, index, choice, &other);
+            let shift = hash_to_group(&self.session, index, choice, &other);
             let chosen = (RistrettoPoint::mul_base(&secret) - shift).compress().to_bytes();
-            scalars.push(secret);
+            self.scalars.push(secret);
             // The chosen point goes to place `choice`, by masks.
             let mask = u8::from(choice).wrapping_neg();
-            message.extend(chosen.iter().zip(&other).map(|(c, o)| c ^ ((c ^ o) & mask)));
-            message.extend(chosen.iter().zip(&other).map(|(c, o)| o ^ ((c ^ o) & mask)));
+            self.sent.extend(chosen.iter().zip(&other).map(|(c, o)| c ^ ((c ^ o) & mask)));
+            self.sent.extend(chosen.iter().zip(&other).map(|(c, o)| o ^ ((c ^ o) & mask)));
         }
-        let choices = Secret::new(choices);
-        (BaseReceiver { session: *session, choices, scalars, message: message.clone() }, message)
+        &self.sent[start..]
     }
 
-    /// The chosen key of every OT.
+    /// Sends all of them, each as soon as it is made.
+    ///
+    /// # Errors
+    /// Faults of the channel.
+    pub fn send(&mut self, ch: &mut Channel, prg: &mut Prg) -> Result<(), Fault> {
+        (0..PARTS).try_for_each(|_| {
+            ch.send(BASE_POINTS, self.part(prg))?;
+            ch.flush()
+        })
+    }
+
+    /// The messages to the sender so far, one after the other.
+    pub fn sent(&self) -> &[u8] {
+        &self.sent
+    }
+
+    /// The chosen key of every OT whose message was made.
     ///
     /// # Errors
     /// `Misbehaved` when the message has the wrong length or a bad point.
-    pub fn finish(self, message: &[u8]) -> Result<Secret<Vec<Block>>, Fault> {
+    pub fn finish(&self, message: &[u8]) -> Result<Secret<Vec<Block>>, Fault> {
         let point: &[u8; POINT] = message.try_into().map_err(|_| Fault::Misbehaved(POINT_CHECK))?;
         let table = RistrettoBasepointTable::create(&decode(point)?);
-        let (pairs, _) = self.message.as_chunks::<{ 2 * POINT }>();
+        let (pairs, _) = self.sent.as_chunks::<{ 2 * POINT }>();
         let keys = pairs.iter().zip(self.scalars.iter()).enumerate();
         let keys = keys.map(|(index, (pair, secret))| {
             let choice = bit(*self.choices, index);
@@ -185,15 +252,31 @@ mod tests {
 
     fn start() -> (BaseSender, [u8; 32], BaseReceiver, Vec<u8>) {
         let (s, a) = BaseSender::new(&session(), &mut Prg::new(Block::new(1)));
-        let (r, b) = BaseReceiver::new(&session(), choices(), &mut Prg::new(Block::new(2)));
+        let (r, b) = receiver(&session(), choices(), 2);
         (s, a, r, b)
+    }
+
+    fn receiver(session: &SessionId, choices: Block, seed: u128) -> (BaseReceiver, Vec<u8>) {
+        let (mut receiver, mut prg) =
+            (BaseReceiver::new(session, choices), Prg::new(Block::new(seed)));
+        (0..PARTS).for_each(|_| assert_eq!(receiver.part(&mut prg).len(), PART_LEN));
+        assert!(receiver.part(&mut prg).is_empty());
+        let sent = receiver.sent().to_vec();
+        (receiver, sent)
+    }
+
+    fn pairs(mut sender: BaseSender, message: &[u8]) -> Result<Secret<Vec<[Block; 2]>>, Fault> {
+        message.chunks(PART_LEN).try_for_each(|part| sender.take(part))?;
+        let (_, received, pairs) = sender.finish()?;
+        assert_eq!(received, message);
+        Ok(pairs)
     }
 
     #[test]
     fn the_receiver_gets_the_chosen_key_and_all_keys_differ() {
         let (s, a, r, b) = start();
         assert_eq!(b.len(), RECEIVER_LEN);
-        let pairs = s.finish(&b).unwrap();
+        let pairs = pairs(s, &b).unwrap();
         let chosen = r.finish(&a).unwrap();
         let mut all = Vec::new();
         for i in 0..COUNT {
@@ -208,7 +291,7 @@ mod tests {
     #[test]
     fn known_answer() {
         let (s, a, _, b) = start();
-        let pairs = s.finish(&b).unwrap();
+        let pairs = pairs(s, &b).unwrap();
         let mut digest = RandomOracle::new("cenote test base OT", &session()).bytes(&a).bytes(&b);
         for pair in pairs.iter() {
             digest = digest.blocks(pair);
@@ -219,9 +302,8 @@ mod tests {
     #[test]
     fn both_parties_must_agree_on_the_session() {
         let (s, a, _, b) = start();
-        let (other, _) =
-            BaseReceiver::new(&SessionId([8; 32]), choices(), &mut Prg::new(Block::new(2)));
-        let pairs = s.finish(&b).unwrap();
+        let (other, _) = receiver(&SessionId([8; 32]), choices(), 2);
+        let pairs = pairs(s, &b).unwrap();
         let chosen = other.finish(&a).unwrap();
         assert!((0..COUNT).all(|i| !pairs[i].contains(&chosen[i])));
     }
@@ -233,14 +315,14 @@ mod tests {
         for bad in [[0; 32], [1; 32], [255; 32]] {
             let (s, _, r, mut b) = start();
             b[32 * 77..][..32].copy_from_slice(&bad);
-            assert_eq!(s.finish(&b).err(), refused);
+            assert_eq!(pairs(s, &b).err(), refused);
             assert_eq!(r.finish(&bad).err(), refused);
         }
         for len in
             [0, 1, 31, 33, RECEIVER_LEN - 64, RECEIVER_LEN - 1, RECEIVER_LEN + 1, RECEIVER_LEN + 64]
         {
             let (s, _, r, _) = start();
-            assert_eq!(s.finish(&vec![2; len]).err(), refused);
+            assert_eq!(pairs(s, &vec![2; len]).err(), refused);
             assert_eq!(r.finish(&vec![2; len]).err(), refused);
         }
     }
@@ -250,7 +332,7 @@ mod tests {
         let (s, a, r, mut b) = start();
         let (head, tail) = b.split_at_mut(64);
         head.swap_with_slice(&mut tail[..64]);
-        let pairs = s.finish(&b).unwrap();
+        let pairs = pairs(s, &b).unwrap();
         let chosen = r.finish(&a).unwrap();
         for i in 0..COUNT {
             assert_eq!(pairs[i].contains(&chosen[i]), i > 1);
@@ -264,8 +346,7 @@ mod tests {
         for seed in 0..4 {
             for (side, count) in counts.iter_mut().enumerate() {
                 let choices = Block::new((side as u128).wrapping_neg());
-                let mut prg = Prg::new(Block::new(seed * 2 + side as u128));
-                let (_, message) = BaseReceiver::new(&session(), choices, &mut prg);
+                let (_, message) = receiver(&session(), choices, seed * 2 + side as u128);
                 for pair in message.chunks(2 * POINT) {
                     count.iter_mut().zip(pair).for_each(|(n, byte)| *n += u32::from(byte >> 1 & 1));
                 }

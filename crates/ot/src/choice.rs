@@ -5,6 +5,8 @@ use std::fmt;
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, SessionId};
 
+use crate::base;
+use crate::bases::Bases;
 use crate::correlated::{CotReceive, CotSend, Sent, Traffic};
 use crate::silent::{self, SilentReceiver, SilentSender};
 use crate::softspoken::{self, CotReceiver, CotSender, Params};
@@ -155,12 +157,22 @@ impl Choice {
             Choice::SoftSpoken(params) => {
                 let (sender, receiver) = softspoken::setup_len(params);
                 Traffic {
-                    sender: Sent { bytes: sender as u64, messages: 1 },
+                    sender: Sent { bytes: sender as u64, messages: base::PARTS as u64 },
                     receiver: Sent { bytes: receiver as u64, messages: 2 },
                 }
             }
             Choice::Silent(params) => silent::setup_traffic(params),
         }
+    }
+
+    /// What garbler and evaluator send to set both directions up at once, as [`Duplex`](crate::Duplex) does.
+    #[must_use]
+    pub fn duplex_traffic(self) -> [Sent; 2] {
+        let Sent { bytes, messages } = self.setup_traffic().receiver;
+        Bases::SENT.map(|bases| Sent {
+            bytes: bases.bytes.saturating_add(bytes - base::SENDER_LEN as u64),
+            messages: bases.messages + messages - 1,
+        })
     }
 
     /// Traffic of one call of `extend` for `cots` COTs, rounded up to a multiple of 128. For silent OT: of the

@@ -6,7 +6,7 @@ use cenote_prim::{Block, Prg, SessionId};
 use crate::bases::Bases;
 use crate::choice::Choice;
 use crate::silent::{self, SilentReceiver, SilentSender};
-use crate::softspoken::{CotReceiver, CotSender, message_len, setup_both, setup_from};
+use crate::softspoken::{CotReceiver, CotSender, message_len};
 use crate::tags::CHUNK;
 
 /// Messages of one direction, before they are sent or after they came, in room that is used again.
@@ -23,7 +23,7 @@ enum Form {
 }
 
 impl Duplex {
-    /// Set-ups of both directions at once, numbered by the role of their sender. Bit 0 of `delta` must be 1.
+    /// Set-ups of both directions, numbered by the role of their sender. Bit 0 of `delta` must be 1.
     ///
     /// # Errors
     /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
@@ -35,11 +35,11 @@ impl Duplex {
         delta: Block,
         prg: &mut Prg,
     ) -> Result<Duplex, Fault> {
-        let (keys, macs) = setup_both(ch, session, role, choice.carrier(), delta, prg)?;
-        Duplex::on(ch, choice, keys, macs, prg)
+        let bases = Bases::run(ch, session, role, delta, prg)?;
+        Duplex::setup_from(ch, session, role, choice, &bases, prg)
     }
 
-    /// The same out of base OTs that were made once: as many set-ups as there are sessions.
+    /// The same out of base OTs that were made before: as many set-ups as there are sessions.
     ///
     /// # Errors
     /// `Misbehaved`; faults of the channel.
@@ -51,17 +51,7 @@ impl Duplex {
         bases: &Bases,
         prg: &mut Prg,
     ) -> Result<Duplex, Fault> {
-        let (keys, macs) = setup_from(ch, session, role, choice.carrier(), bases, prg)?;
-        Duplex::on(ch, choice, keys, macs, prg)
-    }
-
-    fn on(
-        ch: &mut Channel,
-        choice: Choice,
-        keys: CotSender,
-        macs: CotReceiver,
-        prg: &mut Prg,
-    ) -> Result<Duplex, Fault> {
+        let (keys, macs) = bases.setup(ch, session, role, choice.carrier(), prg)?;
         Ok(Duplex(match choice {
             Choice::SoftSpoken(_) => {
                 let room = <[Messages; 2]>::default();

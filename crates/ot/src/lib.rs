@@ -34,6 +34,7 @@ mod noise;
 mod params;
 pub mod pprf;
 pub mod rot;
+mod setup;
 mod sharing;
 pub mod silent;
 pub mod softspoken;

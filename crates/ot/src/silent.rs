@@ -36,6 +36,7 @@
 use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits, gf128};
 
+use crate::base;
 use crate::correlated::{MAX_COTS, Sent, Traffic};
 use crate::half_tree::{Forest, Punctured, TreeKeys, Whole};
 use crate::lpn::{Code, Outputs, Stream};
@@ -68,7 +69,7 @@ pub(crate) fn setup_traffic(params: Params) -> Traffic {
     let (sender, receiver) = softspoken::setup_len(BOOTSTRAP);
     let first = softspoken::extension(BOOTSTRAP, params.reserve() as u64);
     Traffic {
-        sender: Sent { bytes: sender as u64, messages: 1 },
+        sender: Sent { bytes: sender as u64, messages: base::PARTS as u64 },
         receiver: Sent { bytes: receiver as u64 + first.bytes, messages: 2 + first.messages },
     }
 }

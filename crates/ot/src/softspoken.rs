@@ -26,16 +26,16 @@
 
 use std::ops::Range;
 
-use cenote_net::{Channel, Fault, Role};
+use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
 
-use crate::bases::Bases;
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
 use crate::correlated::{MAX_COTS, Sent};
 use crate::expand::{Leaves, Row, ZERO_ROW, add_bytes, add_masked, write_sum};
 pub use crate::params::Params;
 use crate::params::{ROWS, STRIP};
-use crate::tags::{BASE_POINT, BASE_POINTS, CHUNK, TREES};
+pub use crate::setup::{ReceiverSetup, SenderSetup};
+use crate::tags::{BASE_POINT, CHUNK, TREES};
 use crate::{base, pprf};
 
 /// The check of the extension: all columns of a chunk belong to one vector of choice bits.
@@ -148,8 +148,8 @@ impl CotSender {
         delta: Block,
         prg: &mut Prg,
     ) -> Result<CotSender, Fault> {
-        let (setup, points) = SenderSetup::new(session, instance, params, delta, prg)?;
-        ch.send(BASE_POINTS, &points)?;
+        let mut setup = SenderSetup::new(session, instance, params, delta)?;
+        setup.base().send(ch, prg)?;
         let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
         let trees = ch.recv(TREES, pprf::message_len(params))?;
         setup.finish(&point, &trees)
@@ -240,6 +240,17 @@ impl CotSender {
         }
     }
 
+    /// A sender with the leaves of a set-up. `transcript` must bind all messages of it: a challenge that could be known
+    /// before the seeds are fixed would let the receiver pick seeds for it.
+    pub(crate) fn new(
+        params: Params,
+        transcript: SessionId,
+        delta: Block,
+        seeds: &[Block],
+    ) -> CotSender {
+        CotSender::from_seeds(Course::new(params, transcript), delta, seeds)
+    }
+
     fn from_seeds(course: Course, delta: Block, seeds: &[Block]) -> CotSender {
         let params = course.params;
         CotSender {
@@ -275,10 +286,10 @@ impl CotReceiver {
         params: Params,
         prg: &mut Prg,
     ) -> Result<CotReceiver, Fault> {
-        let (setup, point) = ReceiverSetup::new(session, instance, params, prg);
+        let (mut setup, point) = ReceiverSetup::new(session, instance, params, prg);
         ch.send(BASE_POINT, &point)?;
-        let points = ch.recv(BASE_POINTS, base::RECEIVER_LEN)?;
-        let (receiver, trees) = setup.finish(&points, prg)?;
+        setup.base().receive(ch)?;
+        let (receiver, trees) = setup.finish(prg)?;
         ch.send(TREES, &trees)?;
         ch.flush()?;
         Ok(receiver)
@@ -374,6 +385,11 @@ impl CotReceiver {
         }
     }
 
+    /// As [`CotSender::new`].
+    pub(crate) fn new(params: Params, transcript: SessionId, seeds: &[Block]) -> CotReceiver {
+        CotReceiver::from_seeds(Course::new(params, transcript), seeds)
+    }
+
     fn from_seeds(course: Course, seeds: &[Block]) -> CotReceiver {
         let params = course.params;
         let blocks = params.chunk() / ROWS + 1;
@@ -387,149 +403,6 @@ impl CotReceiver {
             message: Vec::new(),
         }
     }
-}
-
-/// The setup on the COT sender's side, without a channel.
-pub struct SenderSetup {
-    id: SessionId,
-    params: Params,
-    delta: Secret<Block>,
-    base: base::BaseReceiver,
-    points: Vec<u8>,
-}
-
-impl SenderSetup {
-    /// Starts; returns the message to the receiver, of [`base::RECEIVER_LEN`] bytes. Arguments as
-    /// [`CotSender::setup`].
-    ///
-    /// # Errors
-    /// `Misuse` when bit 0 of `delta` is 0.
-    pub fn new(
-        session: &SessionId,
-        instance: u64,
-        params: Params,
-        delta: Block,
-        prg: &mut Prg,
-    ) -> Result<(SenderSetup, Vec<u8>), Fault> {
-        if !delta.lsb() {
-            return Err(Fault::Misuse("ot: bit 0 of Delta is not 1".into()));
-        }
-        let id = instance_id(session, instance, params);
-        // The base OTs open the side of each level that the path to Delta's digit does not take.
-        let choices = delta ^ Block::new(u128::MAX);
-        let (base, points) = base::BaseReceiver::new(&id, choices, prg);
-        let setup =
-            SenderSetup { id, params, delta: Secret::new(delta), base, points: points.clone() };
-        Ok((setup, points))
-    }
-
-    /// Ends, with the receiver's point and trees.
-    ///
-    /// # Errors
-    /// `Misbehaved` when a message is wrong.
-    pub fn finish(self, point: &[u8], trees: &[u8]) -> Result<CotSender, Fault> {
-        let keys = self.base.finish(point)?;
-        let seeds = pprf::open(&self.id, self.params, *self.delta, &keys, trees)?;
-        let transcript = transcript(&self.id, point, &self.points, trees);
-        Ok(CotSender::from_seeds(Course::new(self.params, transcript), *self.delta, &seeds))
-    }
-}
-
-/// The setup on the COT receiver's side, without a channel.
-pub struct ReceiverSetup {
-    id: SessionId,
-    params: Params,
-    base: base::BaseSender,
-    point: [u8; base::SENDER_LEN],
-}
-
-impl ReceiverSetup {
-    /// Starts; returns the point to the sender. Arguments as [`CotReceiver::setup`].
-    pub fn new(
-        session: &SessionId,
-        instance: u64,
-        params: Params,
-        prg: &mut Prg,
-    ) -> (ReceiverSetup, [u8; base::SENDER_LEN]) {
-        let id = instance_id(session, instance, params);
-        let (base, point) = base::BaseSender::new(&id, prg);
-        (ReceiverSetup { id, params, base, point }, point)
-    }
-
-    /// Ends, with the sender's points; returns the trees for the sender, of [`pprf::message_len`]
-    /// bytes.
-    ///
-    /// # Errors
-    /// `Misbehaved` when the message is wrong.
-    pub fn finish(self, points: &[u8], prg: &mut Prg) -> Result<(CotReceiver, Vec<u8>), Fault> {
-        let keys = self.base.finish(points)?;
-        let (seeds, trees) = pprf::build(&self.id, self.params, &keys, prg);
-        let transcript = transcript(&self.id, &self.point, points, &trees);
-        Ok((CotReceiver::from_seeds(Course::new(self.params, transcript), &seeds), trees))
-    }
-}
-
-/// The set-ups of both directions at once: this party is sender with `delta` in the instance of its role's number, receiver in that
-/// of its peer's. Each computes while the other does, and nothing waits for an answer to what was not sent at once.
-///
-/// # Errors
-/// Those of [`CotSender::setup`] and [`CotReceiver::setup`].
-pub fn setup_both(
-    ch: &mut Channel,
-    session: &SessionId,
-    role: Role,
-    params: Params,
-    delta: Block,
-    prg: &mut Prg,
-) -> Result<(CotSender, CotReceiver), Fault> {
-    let (sender, points) = SenderSetup::new(session, role as u64, params, delta, prg)?;
-    let (receiver, point) = ReceiverSetup::new(session, role.peer() as u64, params, prg);
-    ch.send(BASE_POINTS, &points)?;
-    ch.send(BASE_POINT, &point)?;
-    let points = ch.recv(BASE_POINTS, base::RECEIVER_LEN)?;
-    let (receiver, trees) = receiver.finish(&points, prg)?;
-    ch.send(TREES, &trees)?;
-    let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
-    let trees = ch.recv(TREES, pprf::message_len(params))?;
-    Ok((sender.finish(&point, &trees)?, receiver))
-}
-
-/// The same out of base OTs that were made once, for this session: one message each way and no public keys.
-///
-/// # Errors
-/// `Misbehaved`; faults of the channel.
-pub fn setup_from(
-    ch: &mut Channel,
-    session: &SessionId,
-    role: Role,
-    params: Params,
-    bases: &Bases,
-    prg: &mut Prg,
-) -> Result<(CotSender, CotReceiver), Fault> {
-    let id = |sender: Role| instance_id(session, sender as u64, params);
-    let (own, peers) = (id(role), id(role.peer()));
-    let (seeds, trees) = pprf::build(&peers, params, &bases.pairs_of(&peers), prg);
-    ch.send(TREES, &trees)?;
-    let receiver = Course::new(params, transcript(&peers, &[], &[], &trees));
-    let receiver = CotReceiver::from_seeds(receiver, &seeds);
-    let trees = ch.recv(TREES, pprf::message_len(params))?;
-    let seeds = pprf::open(&own, params, bases.delta(), &bases.chosen_of(&own), &trees)?;
-    let sender = Course::new(params, transcript(&own, &[], &[], &trees));
-    Ok((CotSender::from_seeds(sender, bases.delta(), &seeds), receiver))
-}
-
-/// Returns the id that binds every oracle of the setup to one instance and its parameters.
-fn instance_id(session: &SessionId, instance: u64, params: Params) -> SessionId {
-    let oracle = RandomOracle::new("cenote 2026 ot instance v1", session).number(instance);
-    let oracle = oracle.number(params.digit_bits() as u64).number(params.chunk() as u64);
-    SessionId(oracle.digest())
-}
-
-/// Returns the id that binds every oracle after the setup to it: a challenge that could be known
-/// before the seeds are fixed would let the receiver pick seeds for it.
-fn transcript(id: &SessionId, point: &[u8], points: &[u8], trees: &[u8]) -> SessionId {
-    let oracle = RandomOracle::new("cenote 2026 ot setup transcript v1", id);
-    SessionId(oracle.bytes(point).bytes(points).bytes(trees).digest())
 }
 
 /// A session whose setup was done by an honest dealer.
@@ -713,31 +586,6 @@ mod tests {
         let (mut macs, mut message) = ([Block::ZERO; 128], Vec::new());
         r.produce(&mut macs, &mut message).unwrap();
         assert_eq!(s.absorb(&message, &mut macs), Err(Fault::Misbehaved(COLUMN_CHECK)));
-    }
-
-    #[test]
-    fn the_transcript_has_every_message_of_the_setup() {
-        let id = SessionId([1; 32]);
-        let ids = [
-            transcript(&id, b"a", b"b", b"c"),
-            transcript(&id, b"x", b"b", b"c"),
-            transcript(&id, b"a", b"x", b"c"),
-            transcript(&id, b"a", b"b", b"x"),
-            transcript(&SessionId([2; 32]), b"a", b"b", b"c"),
-        ];
-        for (i, a) in ids.iter().enumerate() {
-            assert!(ids[i + 1..].iter().all(|b| a != b));
-        }
-    }
-
-    #[test]
-    fn instances_have_their_own_oracles() {
-        let (s, k, chunk) = (SessionId([1; 32]), Params::new(4, 128), Params::new(4, 256));
-        let (k, chunk, digits) = (k.unwrap(), chunk.unwrap(), Params::new(2, 128).unwrap());
-        let ids = [(0, k), (1, k), (0, chunk), (0, digits)].map(|(i, p)| instance_id(&s, i, p));
-        for (i, a) in ids.iter().enumerate() {
-            assert!(ids[i + 1..].iter().all(|b| a != b));
-        }
     }
 
     /// The hash of the choice bits that go out is not what the answer shows: the sacrificed block,

@@ -27,6 +27,8 @@ pub const SILENT_LEVELS: Tag = Tag::new(25, "ot.silent.levels");
 pub const SILENT_FOLD: Tag = Tag::new(26, "ot.silent.fold");
 /// Silent OT: the sender's fold, hashed.
 pub const SILENT_DIGEST: Tag = Tag::new(27, "ot.silent.digest");
+/// Base OTs of the other direction out of those of the first: trees and chunk of 128 COTs, choices masked by theirs.
+pub const TURNED: Tag = Tag::new(28, "ot.base.turned");
 
 /// Every tag of this crate, for the tests that must have a row for each.
 pub const ALL: &[Tag] = &[
@@ -42,4 +44,5 @@ pub const ALL: &[Tag] = &[
     SILENT_LEVELS,
     SILENT_FOLD,
     SILENT_DIGEST,
+    TURNED,
 ];

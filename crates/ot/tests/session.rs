@@ -69,10 +69,10 @@ fn a_session_of_every_digit_size() {
         }
         assert_eq!((a, b), (c, d));
         assert_ne!(a, b);
-        // Frames: base points, base point, trees, chunks of 1024, 1024, 128 and 256.
+        // Frames: base points in eight, base point, trees, chunks of 1024, 1024, 128 and 256.
         let chunks = [1024, 1024, 128, 256].map(|n| message_len(params, n));
         let (from_sender, from_receiver) = setup_len(params);
-        assert_eq!(traffic.bytes_sent as usize, from_sender + 5);
+        assert_eq!(traffic.bytes_sent as usize, from_sender + 8 * 5);
         assert_eq!(
             traffic.bytes_received as usize,
             from_receiver + chunks.iter().sum::<usize>() + 6 * 5
@@ -133,9 +133,27 @@ fn a_batch_that_the_parties_cut_differently_fails() {
 #[test]
 fn delta_must_be_odd() {
     let even = delta().with_lsb(false);
-    let setup = SenderSetup::new(&SESSION, 0, Params::default(), even, &mut Prg::new(Block::ONE));
+    let setup = SenderSetup::new(&SESSION, 0, Params::default(), even);
     assert!(matches!(setup, Err(Fault::Misuse(_))));
     assert_eq!(COLUMN_CHECK, "ot.softspoken.columns");
+}
+
+/// A setup on the sender's side, and its points.
+fn started(instance: u64, params: Params, delta: Block, prg: &mut Prg) -> (SenderSetup, Vec<u8>) {
+    let mut setup = SenderSetup::new(&SESSION, instance, params, delta).unwrap();
+    (0..base::PARTS).for_each(|_| assert_eq!(setup.base().part(prg).len(), base::PART_LEN));
+    let points = setup.base().sent().to_vec();
+    (setup, points)
+}
+
+/// A setup on the receiver's side, with all points of the sender.
+fn built(
+    mut setup: ReceiverSetup,
+    points: &[u8],
+    prg: &mut Prg,
+) -> Result<(CotReceiver, Vec<u8>), Fault> {
+    points.chunks(base::PART_LEN).try_for_each(|part| setup.base().take(part))?;
+    setup.finish(prg)
 }
 
 /// Changes the three messages of a setup: point, points, trees.
@@ -148,11 +166,10 @@ fn a_tampered_setup_is_caught_by_the_named_check() {
     let run = |alter: Alter<'_>| {
         let mut prg = Prg::new(Block::new(3));
         let (receiver, mut point) = ReceiverSetup::new(&SESSION, 0, params, &mut prg);
-        let sender = SenderSetup::new(&SESSION, 0, params, delta(), &mut prg);
-        let (sender, mut points) = sender.unwrap();
+        let (sender, mut points) = started(0, params, delta(), &mut prg);
         let (mut original, mut nothing) = (points.clone(), Vec::new());
         alter(&mut point, &mut points, &mut nothing);
-        let built = receiver.finish(&points, &mut prg);
+        let built = built(receiver, &points, &mut prg);
         let (_, mut trees) = match built {
             Ok(built) => built,
             Err(fault) => return Some(fault),
@@ -165,7 +182,9 @@ fn a_tampered_setup_is_caught_by_the_named_check() {
     assert_eq!(run(&|_, _, _| ()), None);
     assert_eq!(run(&|point, _, _| point.fill(0)), base);
     assert_eq!(run(&|_, points, _| points[64 * 5..][..32].fill(255)), base);
-    assert_eq!(run(&|_, points, _| points.truncate(8000)), base);
+    for len in [8000, 7 * base::PART_LEN, 9 * base::PART_LEN] {
+        assert_eq!(run(&|_, points, _| *points = points.repeat(2)[..len].to_vec()), base);
+    }
     // Another valid point, or two that changed places: the base keys differ.
     let another = RistrettoPoint::mul_base(&Scalar::from(5u8)).compress().to_bytes();
     assert_eq!(run(&|point, _, _| point.copy_from_slice(&another)), trees);
@@ -194,7 +213,7 @@ fn a_setup_message_changes_with_the_randomness_alone() {
     let params = Params::default();
     let points = |delta: Block, seed: u128| {
         let mut prg = Prg::new(Block::new(seed));
-        SenderSetup::new(&SESSION, 0, params, delta, &mut prg).unwrap().1
+        started(0, params, delta, &mut prg).1
     };
     let ones = Block::new(u128::MAX);
     let mut leaning = 0i32;
@@ -214,8 +233,8 @@ fn known_transcript() {
         let params = Params::new(k, 256).unwrap();
         let (mut a, mut b) = (Prg::new(Block::new(1)), Prg::new(Block::new(2)));
         let (receiver, point) = ReceiverSetup::new(&SESSION, 7, params, &mut a);
-        let (sender, points) = SenderSetup::new(&SESSION, 7, params, delta(), &mut b).unwrap();
-        let (mut receiver, trees) = receiver.finish(&points, &mut a).unwrap();
+        let (sender, points) = started(7, params, delta(), &mut b);
+        let (mut receiver, trees) = built(receiver, &points, &mut a).unwrap();
         let mut sender = sender.finish(&point, &trees).unwrap();
         let (mut chunk, mut blocks) = (Vec::new(), [Block::ZERO; 256]);
         receiver.produce(&mut blocks, &mut chunk).unwrap();

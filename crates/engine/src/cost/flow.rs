@@ -99,13 +99,13 @@ impl Flow {
 
     /// The set-ups of both directions at once.
     pub(crate) fn ot_setups(self, ot: Choice) -> Flow {
-        let Traffic { sender, receiver } = ot.setup_traffic();
-        // Bytes are counted with the first messages; points, then trees, then the first COTs of silent OT.
-        let bytes = sender.bytes.saturating_add(receiver.bytes);
-        let points = self.sends(Role::Garbler, bytes, 2).sends(Role::Evaluator, bytes, 1);
-        let trees = points.sends(Role::Garbler, 0, 1).sends(Role::Evaluator, 0, 2);
-        let flow = trees.crosses(0, receiver.messages - 2);
-        flow.waits(2 + u64::from(ot.is_silent()))
+        let [garbler, evaluator] = ot.duplex_traffic();
+        let cots = garbler.messages - 3;
+        // Bytes are counted with the first messages; points, what turns them round, then trees, then the first COTs of silent OT.
+        let points = self.sends(Role::Garbler, garbler.bytes, 1);
+        let points = points.sends(Role::Evaluator, evaluator.bytes, evaluator.messages - cots - 1);
+        let trees = points.sends(Role::Garbler, 0, 2).sends(Role::Evaluator, 0, 1);
+        trees.crosses(0, cots).waits(3 + u64::from(ot.is_silent()))
     }
 
     /// `count` correlated OTs, without the extensions of silent OT.

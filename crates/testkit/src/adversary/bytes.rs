@@ -108,17 +108,27 @@ impl Formula {
 
     /// A set-up of correlated OT with `sender` the one that has Delta.
     pub(super) fn setup(&mut self, choice: Choice, sender: Role) {
+        self.bases(sender);
+        self.trees(choice, sender);
+    }
+
+    /// Base OTs, of which `sender` chooses.
+    pub(super) fn bases(&mut self, sender: Role) {
+        self.add(ot::BASE_POINTS, sender, 128 * 2 * 32);
+        self.add(ot::BASE_POINT, sender.peer(), 32);
+    }
+
+    /// What follows the base OTs.
+    pub(super) fn trees(&mut self, choice: Choice, sender: Role) {
         let params = match choice {
             Choice::SoftSpoken(params) => params,
             Choice::Silent(_) => {
                 // The first COTs come from SoftSpokenOT: 148480 of the secret, 20480 of the levels, 128 of the mask.
                 let wide = Choice::softspoken(8).expect("allowed");
-                self.setup(wide, sender);
+                self.trees(wide, sender);
                 return self.cots(wide, sender.peer(), 148_480 + 20_480 + 128);
             }
         };
-        self.add(ot::BASE_POINTS, sender, 128 * 2 * 32);
-        self.add(ot::BASE_POINT, sender.peer(), 32);
         let (trees, depth) = (params.trees(), params.digit_bits());
         self.add(ot::TREES, sender.peer(), trees * (32 * depth + 32) + 32);
     }

@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 use cenote_engine::backends::wrk::share::{Share, conventional_delta};
 use cenote_engine::{Fault, Role, WrkParams};
 use cenote_net::Channel;
-use cenote_ot::softspoken::{CotReceiver, setup_both};
+use cenote_ot::Bases;
+use cenote_ot::softspoken::CotReceiver;
 use cenote_ot::{Choice, CotSend};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
@@ -213,9 +214,10 @@ impl Cheater {
             return Err(Fault::Misuse("the cheater knows SoftSpokenOT alone".into()));
         };
         if cheat == Cheat::BadPoint {
-            supply::send_bad_point(&mut channel, (&session, role), inner, delta, &mut prg)?;
+            supply::send_bad_point(&mut channel, role)?;
         }
-        let (keys, macs) = setup_both(&mut channel, &session, role, inner, delta, &mut prg)?;
+        let bases = Bases::run(&mut channel, &session, role, delta, &mut prg)?;
+        let (keys, macs) = bases.setup(&mut channel, &session, role, inner, &mut prg)?;
         let nothing = || Mitccrh::new(Block::ZERO);
         let mut cheater = Cheater {
             channel,

@@ -5,8 +5,7 @@ use cenote_engine::backends::wrk::share::Share;
 use cenote_engine::parts;
 use cenote_engine::{Fault, Role};
 use cenote_net::Channel;
-use cenote_ot::softspoken::{self, ReceiverSetup, SenderSetup};
-use cenote_ot::{base, pprf, tags};
+use cenote_ot::{base, tags};
 use cenote_pool::Draws;
 use cenote_prim::commit::commit;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
@@ -23,26 +22,24 @@ pub(super) struct Leaky {
     z: Share,
 }
 
-/// Base OTs with a message that holds no point, as receiver or as sender by its role; the honest side must not get past it.
-pub(super) fn send_bad_point(
-    channel: &mut Channel,
-    (session, role): (&SessionId, Role),
-    params: softspoken::Params,
-    delta: Block,
-    prg: &mut Prg,
-) -> Result<(), Fault> {
-    let (_, mut points) = SenderSetup::new(session, role as u64, params, delta, prg)?;
-    let (_, mut point) = ReceiverSetup::new(session, role.peer() as u64, params, prg);
+/// Base OTs with a message that holds no point, as sender or as receiver by its role; the honest side must not get past it.
+pub(super) fn send_bad_point(channel: &mut Channel, role: Role) -> Result<(), Fault> {
     match role {
-        Role::Garbler => points.fill(255),
-        Role::Evaluator => point.fill(255),
+        Role::Garbler => {
+            channel.send(tags::BASE_POINT, &[255; base::SENDER_LEN])?;
+            for _ in 0..base::PARTS {
+                channel.recv(tags::BASE_POINTS, base::PART_LEN)?;
+            }
+            channel.recv(tags::TREES, 0).map(drop)
+        }
+        Role::Evaluator => {
+            for _ in 0..base::PARTS {
+                channel.send(tags::BASE_POINTS, &[255; base::PART_LEN])?;
+            }
+            channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
+            channel.recv(tags::TREES, 0).map(drop)
+        }
     }
-    channel.send(tags::BASE_POINTS, &points)?;
-    channel.send(tags::BASE_POINT, &point)?;
-    channel.send(tags::TREES, &vec![0; pprf::message_len(params)])?;
-    channel.recv(tags::BASE_POINTS, base::RECEIVER_LEN)?;
-    channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
-    channel.recv(tags::TREES, pprf::message_len(params)).map(|_| ())
 }
 
 impl Cheater {

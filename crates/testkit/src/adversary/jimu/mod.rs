@@ -67,7 +67,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::JIMU_OUTER, A),
     ],
     stray: &[],
-    wire: ["66f320d33a88f116d3faa697", "ac66938e06a2c267d79651c5"],
+    wire: ["10fcfb4a97ffe266863d6c00", "ac66938e06a2c267d79651c5"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["jimu:pool=1500"],

@@ -4,7 +4,7 @@ use cenote_engine::backends::Protocol;
 use cenote_engine::backends::wrk::{WrkSession, tags};
 use cenote_engine::{Receivers, Role, WrkParams};
 use cenote_net::RecordedFrame;
-use cenote_ot::Choice;
+use cenote_ot::{Choice, tags as ot};
 use cenote_prim::bits::packed_len;
 
 use crate::adversary::bytes::{Bytes, Case, Formula, Work, chunks};
@@ -91,8 +91,11 @@ impl Formula {
     }
 
     fn wrk_setup(&mut self, params: &WrkParams) {
-        self.setup(params.ot, Role::Garbler);
-        self.setup(params.ot, Role::Evaluator);
+        self.bases(Role::Evaluator);
+        // 32 trees of 16 leaves; corrections and answer of a chunk of 128 COTs; its choices.
+        self.add(ot::TURNED, Role::Garbler, (32 * 160 + 32) + (31 * 2 * 16 + 2064) + 16);
+        self.trees(params.ot, Role::Garbler);
+        self.trees(params.ot, Role::Evaluator);
         self.toss();
     }
 
