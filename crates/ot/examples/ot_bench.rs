@@ -6,9 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_net::{Channel, Role, mem_pair, tcp_accept, tcp_connect, tcp_listen};
-use cenote_ot::softspoken::{
-    CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
-};
+use cenote_ot::setup::{ReceiverSetup, SenderSetup};
+use cenote_ot::softspoken::{CotReceiver, CotSender, Params, message_len};
 use cenote_ot::{Choice, Duplex, base};
 use cenote_prim::{Block, Prg, SessionId};
 

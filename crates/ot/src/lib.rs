@@ -8,6 +8,7 @@
 //! | the protocols that a choice is of | [`softspoken`], [`silent`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
+//! | the set-up of SoftSpokenOT in one direction, without a channel | [`setup`] |
 //! | 128 OTs from nothing | [`base`] |
 //! | the same in both directions, kept for the set-ups of many sessions | [`Bases`] |
 //! | all-but-one trees | [`pprf`] |
@@ -34,7 +35,7 @@ mod noise;
 mod params;
 pub mod pprf;
 pub mod rot;
-mod setup;
+pub mod setup;
 mod sharing;
 pub mod silent;
 pub mod softspoken;

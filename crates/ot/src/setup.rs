@@ -1,13 +1,59 @@
-//! The set-up of a session of SoftSpokenOT in one direction, without a channel: base OTs and trees.
+//! The set-up of a session of SoftSpokenOT in one direction, with a channel and without: base OTs and trees.
 //!
 //! Part of the protocol of `softspoken.rs`, whose header says what hides and checks what.
 
-use cenote_net::Fault;
+use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId};
 
 use crate::params::Params;
 use crate::softspoken::{CotReceiver, CotSender};
+use crate::tags::{BASE_POINT, TREES};
 use crate::{base, pprf};
+
+impl CotSender {
+    /// Sets a session up with a [`CotReceiver`] on the other side.
+    ///
+    /// `instance` is a number that no other setup in `session` has. Bit 0 of `delta` must be 1.
+    ///
+    /// # Errors
+    /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
+    pub fn setup(
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        delta: Block,
+        prg: &mut Prg,
+    ) -> Result<CotSender, Fault> {
+        let mut setup = SenderSetup::new(session, instance, params, delta)?;
+        setup.base().send(ch, prg)?;
+        let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
+        let trees = ch.recv(TREES, pprf::message_len(params))?;
+        setup.finish(&point, &trees)
+    }
+}
+
+impl CotReceiver {
+    /// Sets a session up with a [`CotSender`] on the other side, which has the same `instance`.
+    ///
+    /// # Errors
+    /// `Misbehaved`; faults of the channel.
+    pub fn setup(
+        ch: &mut Channel,
+        session: &SessionId,
+        instance: u64,
+        params: Params,
+        prg: &mut Prg,
+    ) -> Result<CotReceiver, Fault> {
+        let (mut setup, point) = ReceiverSetup::new(session, instance, params, prg);
+        ch.send(BASE_POINT, &point)?;
+        setup.base().receive(ch)?;
+        let (receiver, trees) = setup.finish(prg)?;
+        ch.send(TREES, &trees)?;
+        ch.flush()?;
+        Ok(receiver)
+    }
+}
 
 /// The setup on the COT sender's side.
 pub struct SenderSetup {

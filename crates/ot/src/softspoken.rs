@@ -27,15 +27,14 @@
 use std::ops::Range;
 
 use cenote_net::{Channel, Fault};
-use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, gf128};
+use cenote_prim::{Block, RandomOracle, Secret, SessionId, gf128};
 
 use crate::columns::{ANSWER, Answer, Columns, Strip, challenge};
 use crate::correlated::{MAX_COTS, Sent};
 use crate::expand::{Leaves, Row, ZERO_ROW, add_bytes, add_masked, write_sum};
 pub use crate::params::Params;
 use crate::params::{ROWS, STRIP};
-pub use crate::setup::{ReceiverSetup, SenderSetup};
-use crate::tags::{BASE_POINT, CHUNK, TREES};
+use crate::tags::CHUNK;
 use crate::{base, pprf};
 
 /// The check of the extension: all columns of a chunk belong to one vector of choice bits.
@@ -134,27 +133,6 @@ pub struct CotSender {
 }
 
 impl CotSender {
-    /// Sets a session up with a [`CotReceiver`] on the other side.
-    ///
-    /// `instance` is a number that no other setup in `session` has. Bit 0 of `delta` must be 1.
-    ///
-    /// # Errors
-    /// `Misuse` when bit 0 of `delta` is 0; `Misbehaved`; faults of the channel.
-    pub fn setup(
-        ch: &mut Channel,
-        session: &SessionId,
-        instance: u64,
-        params: Params,
-        delta: Block,
-        prg: &mut Prg,
-    ) -> Result<CotSender, Fault> {
-        let mut setup = SenderSetup::new(session, instance, params, delta)?;
-        setup.base().send(ch, prg)?;
-        let point = ch.recv(BASE_POINT, base::SENDER_LEN)?;
-        let trees = ch.recv(TREES, pprf::message_len(params))?;
-        setup.finish(&point, &trees)
-    }
-
     /// Delta; its bit 0 is 1.
     pub fn delta(&self) -> Block {
         *self.delta
@@ -275,26 +253,6 @@ pub struct CotReceiver {
 }
 
 impl CotReceiver {
-    /// Sets a session up with a [`CotSender`] on the other side, which has the same `instance`.
-    ///
-    /// # Errors
-    /// `Misbehaved`; faults of the channel.
-    pub fn setup(
-        ch: &mut Channel,
-        session: &SessionId,
-        instance: u64,
-        params: Params,
-        prg: &mut Prg,
-    ) -> Result<CotReceiver, Fault> {
-        let (mut setup, point) = ReceiverSetup::new(session, instance, params, prg);
-        ch.send(BASE_POINT, &point)?;
-        setup.base().receive(ch)?;
-        let (receiver, trees) = setup.finish(prg)?;
-        ch.send(TREES, &trees)?;
-        ch.flush()?;
-        Ok(receiver)
-    }
-
     /// The id of the set-up, for what is built on it.
     pub(crate) fn transcript(&self) -> &SessionId {
         &self.course.transcript
@@ -415,7 +373,7 @@ pub(crate) fn dealt(params: Params, delta: Block, seed: u128) -> (CotSender, Cot
 #[cfg(test)]
 fn dealt_but(params: Params, delta: Block, seed: u128, missing: Block) -> (CotSender, CotReceiver) {
     let mut seeds = vec![Block::ZERO; params.trees() * params.leaves()];
-    Prg::new(Block::new(seed)).fill(&mut seeds);
+    cenote_prim::Prg::new(Block::new(seed)).fill(&mut seeds);
     let course = || Course::new(params, SessionId([3; 32]));
     let receiver = CotReceiver::from_seeds(course(), &seeds);
     for tree in 0..params.trees() {
@@ -426,6 +384,8 @@ fn dealt_but(params: Params, delta: Block, seed: u128, missing: Block) -> (CotSe
 
 #[cfg(test)]
 mod tests {
+    use cenote_prim::Prg;
+
     use super::*;
 
     fn delta(seed: u128) -> Block {

@@ -3,10 +3,8 @@
 use std::thread;
 
 use cenote_net::{Channel, Fault, Role, mem_pair};
-use cenote_ot::softspoken::{
-    COLUMN_CHECK, CotReceiver, CotSender, Params, ReceiverSetup, SenderSetup, message_len,
-    setup_len,
-};
+use cenote_ot::setup::{ReceiverSetup, SenderSetup};
+use cenote_ot::softspoken::{COLUMN_CHECK, CotReceiver, CotSender, Params, message_len, setup_len};
 use cenote_ot::{Choice, Duplex, base, pprf};
 use cenote_prim::{Block, Prg, RandomOracle, SessionId};
 use curve25519_dalek::ristretto::RistrettoPoint;
