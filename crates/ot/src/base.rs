@@ -88,10 +88,15 @@ impl BaseSender {
         if pairs.len() != PART || !rest.is_empty() || self.keys.len() == COUNT {
             return Err(Fault::Misbehaved(POINT_CHECK));
         }
-        for pair in pairs {
+        // All are looked at first: a message with a bad point leaves nothing behind.
+        let points = pairs.iter().map(|pair| {
+            let (r, _) = pair.as_chunks::<POINT>();
+            Ok([decode(&r[0])?, decode(&r[1])?])
+        });
+        let points: Vec<[RistrettoPoint; 2]> = points.collect::<Result<_, Fault>>()?;
+        for (pair, points) in pairs.iter().zip(points) {
             let index = self.keys.len();
             let (r, _) = pair.as_chunks::<POINT>();
-            let points = [decode(&r[0])?, decode(&r[1])?];
             let key = |side: usize| {
                 let shift = hash_to_group(&self.session, index, side == 1, &r[1 - side]);
                 let shared = (points[side] + shift) * *self.secret;

@@ -18,9 +18,10 @@
 //! Checks: `ot.base.point`; `ot.pprf` and `ot.softspoken.columns` on the message between the directions, before any key of the second is
 //! made; those of each set-up.
 //! Private values: the evaluator's Delta - in its points, as in `base.rs`. The garbler's Delta - in the corrections of its choice bits,
-//! masked by x, which is uniform, used for nothing else, and hidden as the choice bits of any chunk. The keys - in no message after those
+//! masked by x, which is uniform, used for nothing else, and hidden as the choice bits of any chunk: computationally, where points
+//! hide the evaluator's from an unbounded peer. The keys - in no message after those
 //! of `base.rs`; those of the second direction that the garbler did not choose - hidden by the evaluator's Delta, of which at least
-//! 128 - t bits stay unknown with a chance of 2^-t.
+//! 126 - t bits stay unknown with a chance of 2^-t (bit 0 is public, and one more in `wrk`).
 //! Wrong corrections: a garbler that sends others has chosen another Delta, as in any base OT. On the way, they make keys that do not fit,
 //! and `ot.pprf` of the next set-up fails.
 //! Cost: once 8192 bytes from the evaluator, 32 and one message of 8224 bytes from the garbler; for each set-up the trees
@@ -183,10 +184,10 @@ fn turn(
     let (mut cots, mut message) = built(id, TURN, &pairs_of(id, pairs), [&[]; 2], prg);
     let (mut macs, mut chunk) = (Secret::new(vec![Block::ZERO; COUNT]), Vec::new());
     cots.produce(&mut macs, &mut chunk)?;
-    let random = macs.iter().enumerate();
-    let random = Block::new(random.map(|(i, mac)| u128::from(mac.lsb()) << i).sum());
+    let bits = macs.iter().enumerate().map(|(i, mac)| u128::from(mac.lsb()) << i);
+    let random = Secret::new(Block::new(bits.sum()));
     message.extend_from_slice(&chunk);
-    message.extend_from_slice(&(random ^ choices).to_bytes());
+    message.extend_from_slice(&(*random ^ choices).to_bytes());
     let keys = macs.iter().enumerate().map(|(i, mac)| hashed(id, i, *mac));
     Ok((keys.collect(), message))
 }

@@ -8,7 +8,7 @@
 //! | the protocols that a choice is of | [`softspoken`], [`silent`] |
 //! | random and chosen OT, correlated OT with chosen bits | [`rot`] |
 //! | some of many seeds, at secret places | [`watch`] |
-//! | the set-up of SoftSpokenOT in one direction, without a channel | [`setup`] |
+//! | the set-up of SoftSpokenOT in one direction | [`setup`] |
 //! | 128 OTs from nothing | [`base`] |
 //! | the same in both directions, kept for the set-ups of many sessions | [`Bases`] |
 //! | all-but-one trees | [`pprf`] |
@@ -51,6 +51,7 @@ pub use duplex::{Duplex, Keys, Macs};
 /// probability `T / 2^120` at most.
 ///
 /// A sender knows the sibling of each of the 128 tree nodes that it may not know, and one call tests all those
-/// that are on the same side of theirs: 128 in each of at most two set-ups. Counted in calls of AES, a
+/// that are on the same side of theirs: 128 in each of at most two set-ups (in `wrk` the session's and that between the
+/// directions, in `jimu` its two instances). Counted in calls of AES, a
 /// discrete logarithm in ristretto255 and a try at the Fiat-Shamir challenge are dearer.
 pub const KAPPA: u32 = 120;

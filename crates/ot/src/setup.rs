@@ -84,11 +84,14 @@ impl SenderSetup {
         &mut self.base
     }
 
-    /// Ends, with the receiver's point and trees.
+    /// Ends, with the receiver's point and trees, when all parts of the base OTs were made.
     ///
     /// # Errors
-    /// `Misbehaved` when a message is wrong.
+    /// `Misbehaved` when a message is wrong; `Misuse` when parts are missing.
     pub fn finish(self, point: &[u8], trees: &[u8]) -> Result<CotSender, Fault> {
+        if self.base.sent().len() != base::RECEIVER_LEN {
+            return Err(Fault::Misuse("ot: parts of the base OTs are missing".into()));
+        }
         let keys = self.base.finish(point)?;
         let points = self.base.sent();
         opened(&self.id, self.params, *self.delta, &keys, [point, points, trees])
@@ -140,7 +143,7 @@ pub(crate) fn choices(delta: Block) -> Result<Block, Fault> {
 }
 
 /// The receiver with trees from both keys of each base OT, and the message about the trees. `before`: the messages that made
-/// the keys, of which the later oracles must know.
+/// the keys; none where these were made before. The digest of the trees' tags binds all seeds that the sender can use.
 pub(crate) fn built(
     id: &SessionId,
     params: Params,

@@ -218,8 +218,8 @@ impl CotSender {
         }
     }
 
-    /// A sender with the leaves of a set-up. `transcript` must bind all messages of it: a challenge that could be known
-    /// before the seeds are fixed would let the receiver pick seeds for it.
+    /// A sender with the leaves of a set-up. `transcript` must bind the seeds of all leaves: a challenge that could be known
+    /// before they are fixed would let the receiver pick seeds for it.
     pub(crate) fn new(
         params: Params,
         transcript: SessionId,

@@ -136,6 +136,15 @@ fn delta_must_be_odd() {
     assert_eq!(COLUMN_CHECK, "ot.softspoken.columns");
 }
 
+#[test]
+fn a_setup_with_parts_missing_does_not_end() {
+    let mut prg = Prg::new(Block::ONE);
+    let mut setup = SenderSetup::new(&SESSION, 0, Params::default(), delta()).unwrap();
+    (1..base::PARTS).for_each(|_| assert_eq!(setup.base().part(&mut prg).len(), base::PART_LEN));
+    let trees = vec![0; pprf::message_len(Params::default())];
+    assert!(matches!(setup.finish(&[0; 32], &trees), Err(Fault::Misuse(_))));
+}
+
 /// A setup on the sender's side, and its points.
 fn started(instance: u64, params: Params, delta: Block, prg: &mut Prg) -> (SenderSetup, Vec<u8>) {
     let mut setup = SenderSetup::new(&SESSION, instance, params, delta).unwrap();
