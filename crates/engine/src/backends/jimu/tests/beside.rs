@@ -250,6 +250,8 @@ fn a_request_does_not_wait_for_the_supply() {
         session.keep(KEPT, KEPT)?;
         // Inputs and escrow as well.
         session.stock(KEPT)?;
+        // A refill that is under way comes in.
+        thread::sleep(Duration::from_millis(200));
         held.store(true, Ordering::SeqCst);
         computes(session, role, ready(session) - KEPT + 1)?;
         (0..3).try_for_each(|_| computes(session, role, 1))?;
