@@ -137,7 +137,7 @@ impl Bases {
 /// Both keys of each OT, and the chosen ones of the other direction.
 type Keys = (Secret<Vec<[Block; 2]>>, Secret<Vec<Block>>);
 
-/// What turns the first direction round: one chunk of 128 COTs.
+/// What turns the first direction round: one chunk of 128 COTs. Its oracles do not take these parameters: others need another label.
 const TURN: Params = Params { digit_bits: 4, chunk: COUNT };
 
 /// Bytes of the message about it: trees, chunk, choices.

@@ -14,8 +14,8 @@
 //! in [`CotSender::absorb`], before the keys of the chunk are released. `ot.base.point` and
 //! `ot.pprf` in the setup.
 //! Private values: choice bits u_0 - in corrections u_i xor u_0, masked by u_i, of which the sender
-//! lacks a leaf, and in the answer u~, masked by the sacrificed block; Delta - never in a message
-//! (see [`base`]).
+//! lacks a leaf, and in the answer u~, masked by the sacrificed block; Delta - in no message of this file
+//! (in those of `base.rs` and `bases.rs` masked, as their headers say).
 //! Cost: setup 32 + 8192 + n_c (32 k + 32) + 32 bytes; a chunk of N COTs one message of
 //! 16 (n_c - 1) (N / 128 + 1) + 2064 bytes; for each COT 2^k / k AES calls and one product in
 //! GF(2^128) on each side.

@@ -30,16 +30,15 @@ pub(super) fn send_bad_point(channel: &mut Channel, role: Role) -> Result<(), Fa
             for _ in 0..base::PARTS {
                 channel.recv(tags::BASE_POINTS, base::PART_LEN)?;
             }
-            channel.recv(tags::TREES, 0).map(drop)
         }
         Role::Evaluator => {
             for _ in 0..base::PARTS {
                 channel.send(tags::BASE_POINTS, &[255; base::PART_LEN])?;
             }
             channel.recv(tags::BASE_POINT, base::SENDER_LEN)?;
-            channel.recv(tags::TREES, 0).map(drop)
         }
     }
+    channel.recv(tags::TREES, 0).map(drop)
 }
 
 impl Cheater {
