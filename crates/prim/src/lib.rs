@@ -49,7 +49,7 @@ pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};
 pub use role::{Receivers, Role};
-pub use secret::{Secret, wipe_stack, zeroize_to_fit};
+pub use secret::{Growing, Secret, wipe_stack, zeroize_to_fit};
 pub use simd::prefetch;
 pub use workers::{Task, Workers};
 

@@ -32,16 +32,50 @@ pub fn zeroize_to_fit<T: Zeroize>(items: &mut Vec<T>, n: usize) {
     }
 }
 
-impl<T: Zeroize + Clone> Secret<Vec<T>> {
-    /// As [`Vec::resize`], but items that move to a larger allocation leave no copy behind.
-    pub fn resize(&mut self, len: usize, value: T) {
+/// Items that are wiped when dropped and never printed, and only ever become more: room that none of them came to is neither fetched nor wiped.
+pub struct Growing<T: Zeroize>(Vec<T>);
+
+impl<T: Zeroize + Clone> Growing<T> {
+    /// Fills up to `len` items with `value`. Items that move leave no copy behind.
+    pub fn grow(&mut self, len: usize, value: T) {
         if len > self.0.capacity() {
             let mut moved = Vec::with_capacity(len.max(2 * self.0.capacity()));
             moved.extend_from_slice(&self.0);
-            self.0.zeroize();
+            self.0.iter_mut().zeroize();
             self.0 = moved;
         }
-        self.0.resize(len, value);
+        self.0.resize(len.max(self.0.len()), value);
+    }
+}
+
+impl<T: Zeroize> Default for Growing<T> {
+    fn default() -> Self {
+        Growing(Vec::new())
+    }
+}
+
+impl<T: Zeroize> Deref for Growing<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Zeroize> DerefMut for Growing<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Zeroize> fmt::Debug for Growing<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Growing(..)")
+    }
+}
+
+impl<T: Zeroize> Drop for Growing<T> {
+    fn drop(&mut self) {
+        self.0.iter_mut().zeroize();
     }
 }
 
@@ -104,18 +138,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_stay_when_a_secret_grows() {
-        let mut secret = Secret::new(vec![1u8, 2]);
+    fn items_stay_when_they_become_more() {
+        let mut items = Growing::default();
+        items.grow(2, 1u8);
         for len in 3..100 {
-            secret.resize(len, 7);
+            items.grow(len, 7);
         }
-        assert_eq!((secret.len(), &secret[..3]), (99, &[1, 2, 7][..]));
-        secret.resize(1, 0);
-        assert_eq!(*secret, [1]);
+        assert_eq!((items.len(), &items[..3]), (99, &[1, 1, 7][..]));
+        items.grow(1, 0);
+        assert_eq!(items.len(), 99, "never fewer");
     }
 
     #[test]
     fn debug_shows_nothing() {
         assert_eq!(format!("{:?}", Secret::new(vec![1u8, 2])), "Secret(..)");
+        assert_eq!(format!("{:?}", Growing::<u8>::default()), "Growing(..)");
     }
 }

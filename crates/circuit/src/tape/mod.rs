@@ -273,6 +273,35 @@ impl Tape {
         starts.iter().zip(&self.words).map(operand).collect()
     }
 
+    /// Of each output, whether it may be put where the input of its number was: a step gives it, and no later one reads that
+    /// input, nor is that input an output.
+    #[must_use]
+    pub fn replaces_input(&self) -> Vec<bool> {
+        let mut input_of = vec![None; self.slots + 1];
+        let mut last_read: Vec<usize> = Vec::with_capacity(self.inputs());
+        for (number, slot) in self.inputs.iter().enumerate() {
+            slot.iter().for_each(|slot| input_of[*slot as usize] = Some(number));
+            last_read.push(if slot.is_some() { usize::MAX } else { 0 });
+        }
+        let mut given = vec![0; self.slots + 1];
+        for (position, step) in self.steps.iter().enumerate() {
+            let reads = [(step.a(), step.last_a()), (step.b(), step.last_b())];
+            for (slot, _) in reads.into_iter().take(step.reads()).filter(|(_, is_last)| *is_last) {
+                if let Some(input) = input_of[slot as usize].take() {
+                    last_read[input] = position;
+                }
+            }
+            if step.kept() {
+                given[step.out() as usize] = position;
+            }
+        }
+        let outputs = self.outputs.iter().zip(&self.sources).zip(last_read);
+        let replaces = outputs.map(|((slot, source), last_read)| {
+            *source == Source::Step && last_read <= given[*slot as usize]
+        });
+        replaces.collect()
+    }
+
     /// What each output is.
     #[must_use]
     pub fn sources(&self) -> &[Source] {

@@ -15,7 +15,12 @@ pub(crate) struct Playing<'t> {
     places: Vec<u32>,
     /// Which slots of the tape have all their cells in the room.
     inside: Vec<bool>,
+    /// Where outputs go, or [`FRESH`]; empty if all get slots of their own.
+    targets: Vec<u32>,
 }
+
+/// A target that is a slot of nobody's.
+const FRESH: u32 = u32::MAX;
 
 /// Slots that tapes are played in, one after the other, and room for [`Playing`].
 #[derive(Default)]
@@ -24,6 +29,7 @@ pub(crate) struct Room {
     slots: usize,
     places: Vec<u32>,
     inside: Vec<bool>,
+    targets: Vec<u32>,
 }
 
 impl<'t> Playing<'t> {
@@ -55,7 +61,36 @@ impl<'t> Playing<'t> {
                 places[cell] = wire.slot() as u32;
             }
         });
-        own.then_some(Playing { tape, lanes, room: room.first, places, inside })
+        let targets = Vec::new();
+        own.then_some(Playing { tape, lanes, room: room.first, places, inside, targets })
+    }
+
+    /// [`Self::new`] for outputs that go where the operands are. Where nobody else has a handle on an input, the output of its number gets its slot, if
+    /// `replaces` says that it may.
+    pub(crate) fn in_place(
+        recorder: &Recorder,
+        room: &mut Room,
+        tape: &'t Tape,
+        (operands, replaces): (&[Operand<'_, Wire>], &[bool]),
+        first: usize,
+        lanes: usize,
+    ) -> Option<Playing<'t>> {
+        let mut playing = Playing::new(recorder, room, tape, operands, first, lanes)?;
+        let mut targets = std::mem::take(&mut room.targets);
+        targets.resize(playing.places.len(), FRESH);
+        let mut outputs = tape.output_slots().iter().zip(replaces);
+        for operand in operands {
+            for (bit, (slot, replaces)) in outputs.by_ref().take(operand.bits).enumerate() {
+                for lane in 0..lanes {
+                    let wire = &operand.lane(first + lane)[bit];
+                    let goes_there = *replaces && recorder.arena.is_sole(wire);
+                    let target = if goes_there { wire.slot() as u32 } else { FRESH };
+                    targets[*slot as usize * lanes + lane] = target;
+                }
+            }
+        }
+        playing.targets = targets;
+        Some(playing)
     }
 
     pub(crate) fn lanes(&self) -> usize {
@@ -78,7 +113,10 @@ impl<'t> Playing<'t> {
         if !step.kept() {
             return self.room + cell as u32;
         }
-        self.places[cell] = recorder.arena.slot();
+        self.places[cell] = match self.targets.get(cell) {
+            None | Some(&FRESH) => recorder.arena.slot(),
+            Some(target) => *target,
+        };
         self.places[cell]
     }
 
@@ -191,5 +229,45 @@ impl<'t> Playing<'t> {
             }
         }
         (room.places, room.inside) = (self.places, self.inside);
+    }
+
+    /// Puts the words of [`Self::in_place`] where those of the operands were, which begin at `starts` in `wires`; gives the room back.
+    pub(crate) fn finish_in_place(
+        self,
+        recorder: &Recorder,
+        room: &mut Room,
+        wires: &mut [Wire],
+        starts: &[&[u32]],
+        first: usize,
+    ) {
+        // Of each input and output, its operand and which of its bits it is.
+        let words = self.tape.words().enumerate();
+        let bits: Vec<(usize, usize)> =
+            words.flat_map(|(word, slots)| (0..slots.len()).map(move |bit| (word, bit))).collect();
+        let sources = self.tape.sources().iter().zip(self.tape.output_slots());
+        for lane in 0..self.lanes {
+            let at = |number: usize| {
+                let (word, bit) = bits[number];
+                starts[word][first + lane] as usize + bit
+            };
+            // Before any of them is replaced.
+            let inputs = sources.clone().map(|(source, _)| match *source {
+                Source::Input(number) => Some(wires[at(number as usize)].clone()),
+                _ => None,
+            });
+            let inputs: Vec<Option<Wire>> = inputs.collect();
+            for (number, ((source, slot), input)) in sources.clone().zip(inputs).enumerate() {
+                let new = match *source {
+                    Source::Input(_) => input,
+                    Source::Output(before) => Some(wires[at(before as usize)].clone()),
+                    Source::Step if self.targets[self.cell(*slot, lane)] != FRESH => None,
+                    Source::Step => Some(recorder.arena.handle(self.place(*slot, lane))),
+                };
+                if let Some(new) = new {
+                    wires[at(number)] = new;
+                }
+            }
+        }
+        (room.places, room.inside, room.targets) = (self.places, self.inside, self.targets);
     }
 }

@@ -146,6 +146,31 @@ impl<E: Executor> Recording<E> {
         Ok(())
     }
 
+    /// All steps of a tape.
+    fn play_all(
+        &mut self,
+        playing: &mut Playing<'_>,
+        tape: &Tape,
+        widths: &[usize],
+    ) -> Result<(), Fault> {
+        for (linear, mut ands) in tape.runs() {
+            for step in linear {
+                self.play_step(playing, step)?;
+            }
+            while let Some((step, others)) = ands.split_first() {
+                ands = others;
+                if step.op() == Op::Group {
+                    let (group, others) = others.split_at(step.b() as usize);
+                    self.play_group(playing, group, widths)?;
+                    ands = others;
+                } else {
+                    self.play_step(playing, step)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A step of a tape on all of its lanes.
     fn play_step(&mut self, playing: &mut Playing<'_>, step: &Step) -> Result<(), Fault> {
         let mut lane = 0;
@@ -296,22 +321,30 @@ impl<E: Executor> Gates for Recording<E> {
             let Some(mut playing) = playing else {
                 return self.guarded(|_| Err(foreign_wire()));
             };
-            for (linear, mut ands) in tape.runs() {
-                for step in linear {
-                    self.play_step(&mut playing, step)?;
-                }
-                while let Some((step, others)) = ands.split_first() {
-                    ands = others;
-                    if step.op() == Op::Group {
-                        let (group, others) = others.split_at(step.b() as usize);
-                        self.play_group(&mut playing, group, &widths)?;
-                        ands = others;
-                    } else {
-                        self.play_step(&mut playing, step)?;
-                    }
-                }
-            }
+            self.play_all(&mut playing, tape, &widths)?;
             playing.finish(&self.recorder, &mut self.room, operands, first, out);
+        }
+        Ok(())
+    }
+
+    fn play_in_place(
+        &mut self,
+        tape: &Tape,
+        wires: &mut [Wire],
+        starts: &[&[u32]],
+    ) -> Result<(), Fault> {
+        let (widths, replaces) = (self.executor.core_widths(), tape.replaces_input());
+        let lanes = starts.first().map_or(0, |starts| starts.len());
+        for (first, count) in lane_groups(lanes, tape.lanes_together()) {
+            let operands = tape.operands_in_place(wires, starts);
+            let Recording { recorder, room, .. } = self;
+            let inputs = (&operands[..], &replaces[..]);
+            let playing = Playing::in_place(recorder, room, tape, inputs, first, count);
+            let Some(mut playing) = playing else {
+                return self.guarded(|_| Err(foreign_wire()));
+            };
+            self.play_all(&mut playing, tape, &widths)?;
+            playing.finish_in_place(&self.recorder, &mut self.room, wires, starts, first);
         }
         Ok(())
     }
@@ -336,15 +369,12 @@ impl<E: Executor> Party for Recording<E> {
         let own = expect_input(self.role(), owner, len, bits)?;
         self.guarded(|party| {
             party.flush()?;
-            let mut all = Vec::with_capacity(len);
-            for first in (0..len).step_by(E::PIECE) {
-                let piece = E::PIECE.min(len - first);
-                let bits = own.get(first..first + piece).unwrap_or_default();
-                let (wires, slots) = party.fresh(piece);
-                party.executor.input(owner, &slots, bits)?;
-                all.extend(wires);
+            let (wires, slots) = party.fresh(len);
+            for (first, slots) in (0..).step_by(E::PIECE).zip(slots.chunks(E::PIECE)) {
+                let bits = own.get(first..first + slots.len()).unwrap_or_default();
+                party.executor.input(owner, slots, bits)?;
             }
-            Ok(all)
+            Ok(wires)
         })
     }
 
@@ -452,5 +482,150 @@ impl<E: Executor> Checked<Wire> for Settled<'_, E> {
             let slots = party.recorder.slots(wires).ok_or_else(foreign_wire)?;
             party.executor.open(to, &slots)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_circuit::{Order, TapeRecorder, TapeWire};
+    use cenote_prim::{Block, Prg};
+
+    use super::*;
+
+    /// Computes in the clear, by slot.
+    #[derive(Default)]
+    struct Clear(Vec<bool>);
+
+    impl Executor for Clear {
+        const PIECE: usize = 7;
+        const ROWS_OF_ANDS: bool = true;
+
+        fn role(&self) -> Role {
+            Role::Garbler
+        }
+        fn fail(&mut self, fault: Fault) -> Fault {
+            fault
+        }
+        fn resize(&mut self, slots: usize) {
+            self.0.resize(slots, false);
+        }
+        fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+            for gate in &chunk.gates {
+                if gate.kind != Kind::And {
+                    gate.linear(&mut self.0, true);
+                    continue;
+                }
+                for [a, b, out] in gate.each() {
+                    self.0[out] = self.0[a] & self.0[b];
+                }
+            }
+            Ok(())
+        }
+        fn settle(&mut self) -> Result<(), Fault> {
+            Ok(())
+        }
+        fn input(&mut self, _: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
+            slots.iter().zip(bits).for_each(|(slot, bit)| self.0[*slot] = *bit);
+            Ok(())
+        }
+        fn open(&mut self, _: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
+            Ok(Some(slots.iter().map(|slot| self.0[*slot]).collect()))
+        }
+        fn keep(&mut self, _: &str, _: &[usize]) -> Result<(), Fault> {
+            Err(unlike())
+        }
+        fn kept(&self, _: &str) -> Result<usize, Fault> {
+            Err(unlike())
+        }
+        fn restore(&mut self, _: &[(&str, Vec<usize>)]) -> Result<(), Fault> {
+            Err(unlike())
+        }
+    }
+
+    /// Inputs of a tape that is played in place, in words of 3 and of 2.
+    const INPUTS: usize = 5;
+
+    /// Random gates, and outputs of which some are inputs and some are several times there.
+    fn random_tape(prg: &mut Prg, order: Order) -> Tape {
+        let (mut g, mut wires) = TapeRecorder::new(INPUTS);
+        for _ in 0..prg.block().to_bytes()[0] % 24 {
+            let [kind, a, b, ..] = prg.block().to_bytes().map(usize::from);
+            let [a, b] = [a, b].map(|i| wires[i % wires.len()]);
+            let wire: TapeWire = match kind % 4 {
+                0 => g.not(&a),
+                1 => g.xor(&a, &b),
+                2 => g.and(&a, &b),
+                _ => g.and_groups(&[a], &[b, a]).map(|both| both[0]),
+            }
+            .expect("short");
+            wires.push(wire);
+        }
+        let last = wires.len() - wires.len().min(8);
+        let outputs = prg
+            .block()
+            .to_bytes()
+            .map(|byte| wires[last + usize::from(byte) % (wires.len() - last)]);
+        g.finish(&[outputs[..3].to_vec(), outputs[3..INPUTS].to_vec()], order)
+    }
+
+    /// Whatever a tape is, and whoever else has a handle on its inputs.
+    #[test]
+    fn words_are_replaced_where_they_are() {
+        let mut prg = Prg::new(Block::new(5));
+        for case in 0..400 {
+            let order = if case % 2 == 0 { Order::Recorded } else { Order::LAYERS };
+            let tape = random_tape(&mut prg, order);
+            let lanes = case % 5;
+            let starts =
+                [0, 3].map(|offset| (0..lanes as u32).rev().map(move |lane| 6 * lane + offset));
+            let starts = starts.map(Vec::from_iter);
+            let starts = [&starts[0][..], &starts[1][..]];
+            let bits: Vec<bool> = (0..6 * lanes).map(|_| prg.block().colour()).collect();
+            let mut expected = bits.clone();
+            let Ok(()) = cenote_circuit::Clear.play_in_place(&tape, &mut expected, &starts);
+
+            let mut party = Recording::new(Clear::default(), false);
+            let mut wires = party.input(Role::Garbler, bits.len(), Some(&bits)).expect("own");
+            let shared: Vec<usize> = (0..wires.len()).filter(|i| (i + case) % 3 == 0).collect();
+            let others: Vec<Wire> = shared.iter().map(|i| wires[*i].clone()).collect();
+            party.play_in_place(&tape, &mut wires, &starts).expect("own wires");
+            // Slots that were given free too early would be written again.
+            let more = party.xor_many(&wires, &wires).expect("own wires");
+            let opened = |party: &mut Recording<Clear>, wires: &[Wire]| {
+                let all = party.check().expect("nothing to check").open(Receivers::Both, wires);
+                all.expect("own wires").expect("a receiver")
+            };
+            assert_eq!(opened(&mut party, &wires), expected, "{case}: {tape:?}");
+            let old: Vec<bool> = shared.iter().map(|i| bits[*i]).collect();
+            assert_eq!(opened(&mut party, &others), old, "{case}: others keep what they had");
+            assert!(opened(&mut party, &more).iter().all(|bit| !bit));
+        }
+    }
+
+    /// Rows that change places in a sort stay in their slots, however often.
+    #[test]
+    fn outputs_take_the_slots_of_inputs() {
+        let (mut g, wires) = TapeRecorder::new(2);
+        let both = g.and(&wires[0], &wires[1]).expect("short");
+        let either = g.xor(&wires[0], &both).expect("short");
+        let tape = g.finish(&[vec![both], vec![either]], Order::Recorded);
+        assert_eq!(tape.replaces_input(), [false, true], "the first is read after the AND");
+        let swapped = {
+            let (mut g, wires) = TapeRecorder::new(2);
+            let sum = g.xor(&wires[0], &wires[1]).expect("short");
+            let moved = g.and(&sum, &wires[0]).expect("short");
+            let [low, high] = [0, 1].map(|i| g.xor(&wires[i], &moved).expect("short"));
+            g.finish(&[vec![low], vec![high]], Order::Recorded)
+        };
+        assert_eq!(swapped.replaces_input(), [true, true]);
+        let mut party = Recording::new(Clear::default(), false);
+        let mut wires = party.input(Role::Garbler, 8, Some(&[true; 8])).expect("own");
+        let slots = |wires: &[Wire]| wires.iter().map(Wire::slot).collect::<Vec<_>>();
+        let before = slots(&wires);
+        for _ in 0..10 {
+            let starts = [&[0, 2, 4, 6][..], &[1, 3, 5, 7]];
+            party.play_in_place(&swapped, &mut wires, &starts).expect("own wires");
+        }
+        assert_eq!(slots(&wires), before);
     }
 }

@@ -79,6 +79,12 @@ impl Arena {
         Wire { slot, arena: Rc::clone(self) }
     }
 
+    /// Whether no other handle has the slot of `wire`.
+    #[inline]
+    pub(crate) fn is_sole(&self, wire: &Wire) -> bool {
+        self.slots.borrow().handles[wire.slot()] == 1
+    }
+
     /// Slots ever used: the length the backend's arrays need.
     pub(crate) fn len(&self) -> usize {
         self.slots.borrow().handles.len()

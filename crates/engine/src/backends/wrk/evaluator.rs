@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use cenote_net::Fault;
-use cenote_prim::{Block, Secret, bits};
+use cenote_prim::{Block, Growing, Secret, bits};
 
 use super::Core;
 use super::gate_hash::{BATCH, GateHash};
@@ -17,7 +17,7 @@ use crate::parts::chunk::{Gate as Recorded, Pass, walk};
 #[derive(Default)]
 pub(super) struct Evaluator {
     /// Label and masked value, as of the last evaluated chunk.
-    pub(super) active: Secret<Vec<Active>>,
+    pub(super) active: Growing<Active>,
     pending: Vec<bool>,
     /// Inputs whose labels are on the way: slots, and the masked values of an own input.
     inputs: Vec<(Vec<usize>, Option<Vec<bool>>)>,
@@ -30,7 +30,7 @@ pub(super) struct Evaluator {
 
 impl Evaluator {
     pub(super) fn resize(&mut self, slots: usize) {
-        self.active.resize(slots, Active::default());
+        self.active.grow(slots, Active::default());
         self.pending.resize(slots, false);
     }
 

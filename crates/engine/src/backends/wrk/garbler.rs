@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use cenote_net::Fault;
-use cenote_prim::{Block, Secret, bits};
+use cenote_prim::{Block, Growing, Secret, bits};
 
 use super::Core;
 use super::gate_hash::{BATCH, GateHash};
@@ -17,7 +17,7 @@ use crate::parts::chunk::{Chunk, Gate as Recorded, Kind, Pass, walk};
 #[derive(Default)]
 pub(super) struct Garbler {
     /// L_{w,0}, as of the last garbled chunk.
-    pub(super) labels: Secret<Vec<Block>>,
+    pub(super) labels: Growing<Block>,
     /// Lambda_w, as of the last checked chunk.
     pub(super) masked: Vec<bool>,
     pending: Vec<bool>,
@@ -36,7 +36,7 @@ struct Garbled {
 
 impl Garbler {
     pub(super) fn resize(&mut self, slots: usize) {
-        self.labels.resize(slots, Block::ZERO);
+        self.labels.grow(slots, Block::ZERO);
         self.masked.resize(slots, false);
         self.pending.resize(slots, false);
     }

@@ -2,7 +2,7 @@
 
 use cenote_net::Role;
 use cenote_pool::Lease;
-use cenote_prim::{Block, Secret, bits};
+use cenote_prim::{Block, Growing, Secret, bits};
 
 use crate::backends::wrk::authenticated_half_gates::Gate;
 use crate::backends::wrk::bucket::{Triple, beaver_correction, beaver_differences};
@@ -14,7 +14,7 @@ use crate::parts::chunk::{Chunk, Kind};
 /// This party's share of the mask of each live wire.
 #[derive(Default)]
 pub(super) struct Masks {
-    pub(super) shares: Secret<Vec<Share>>,
+    pub(super) shares: Growing<Share>,
 }
 
 /// A chunk whose masks are known and whose f and g are being opened.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cenote_net::{Channel, Fault, Phase};
 use cenote_pool::Lease;
-use cenote_prim::{Block, Secret, bits};
+use cenote_prim::{Block, Growing, Secret, bits, zeroize_to_fit};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::messages::{self, ResultHash};
@@ -102,7 +102,7 @@ const BATCH: usize = 64;
 /// The evaluator's live wires, by slot: value = masked value + permutation bit + flip.
 #[derive(Default)]
 pub(super) struct Evaluator {
-    active: Secret<Vec<Active>>,
+    active: Growing<Active>,
     tagged: Vec<Tagged>,
     pending: Vec<bool>,
     /// One for each pool of cores.
@@ -143,7 +143,7 @@ impl Evaluator {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        self.active.resize(slots, Active::default());
+        self.active.grow(slots, Active::default());
         self.tagged.resize(slots, Tagged::default());
         self.pending.resize(slots, false);
     }
@@ -191,6 +191,7 @@ impl Evaluator {
         count: usize,
     ) -> Result<(), Fault> {
         self.opened.clear();
+        zeroize_to_fit(&mut self.opened, count);
         self.opened.resize(count, Message::ZERO);
         for piece in self.opened.chunks_mut(MAX_PIECE) {
             let len = encoded_len(piece.len(), hash.perm_blocks());

@@ -7,7 +7,7 @@ mod supply;
 use std::ops::{Deref, DerefMut};
 
 use cenote_net::{Channel, Fault};
-use cenote_prim::{Secret, bits};
+use cenote_prim::{Growing, Secret, bits};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -61,7 +61,7 @@ impl DerefMut for Depot {
 /// The garbler's live wires, by slot: value = masked value + permutation bit + flip.
 #[derive(Default)]
 pub(super) struct Garbler {
-    wires: Secret<Vec<Message>>,
+    wires: Growing<Message>,
     flips: Vec<bool>,
     solders: Secret<Vec<Message>>,
     frame: Vec<u8>,
@@ -77,7 +77,7 @@ impl Garbler {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        self.wires.resize(slots, Message::ZERO);
+        self.wires.grow(slots, Message::ZERO);
         self.flips.resize(slots, false);
     }
 
