@@ -36,6 +36,13 @@ pub(super) struct Test {
     pub(super) arguments: Vec<String>,
 }
 
+impl Test {
+    /// Whether it is a library's own: nothing above that library is built for it.
+    pub(super) fn is_of_library(&self) -> bool {
+        self.target[2] == "--lib"
+    }
+}
+
 impl FromStr for Test {
     type Err = String;
 

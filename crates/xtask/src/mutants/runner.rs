@@ -94,7 +94,7 @@ impl<'t> Runner<'t> {
 
     /// Builds a test. The command that runs it is not cargo's, so that it can be ended.
     fn compile(&self, test: &Test) -> Result<Command, String> {
-        let along = if test.target[2] == "--lib" { &[] } else { self.along };
+        let along = if test.is_of_library() { &[] } else { self.along };
         let built = Command::new(env!("CARGO"))
             .args(["test", "--quiet", "--locked", "--no-run"])
             .arg("--message-format=json-render-diagnostics")
