@@ -32,18 +32,31 @@ pub fn zeroize_to_fit<T: Zeroize>(items: &mut Vec<T>, n: usize) {
     }
 }
 
+impl<T: Zeroize + Clone> Secret<Vec<T>> {
+    /// As [`Vec::resize`], but items that move to a larger allocation leave no copy behind.
+    pub fn resize(&mut self, len: usize, value: T) {
+        make_room(&mut self.0, len);
+        self.0.resize(len, value);
+    }
+}
+
+/// Moves items that are more than there is room for, and wipes where they were.
+fn make_room<T: Zeroize + Clone>(items: &mut Vec<T>, len: usize) {
+    if len > items.capacity() {
+        let mut moved = Vec::with_capacity(len.max(2 * items.capacity()));
+        moved.extend_from_slice(items);
+        items.zeroize();
+        *items = moved;
+    }
+}
+
 /// Items that are wiped when dropped and never printed, and only ever become more: room that none of them came to is neither fetched nor wiped.
 pub struct Growing<T: Zeroize>(Vec<T>);
 
 impl<T: Zeroize + Clone> Growing<T> {
     /// Fills up to `len` items with `value`. Items that move leave no copy behind.
     pub fn grow(&mut self, len: usize, value: T) {
-        if len > self.0.capacity() {
-            let mut moved = Vec::with_capacity(len.max(2 * self.0.capacity()));
-            moved.extend_from_slice(&self.0);
-            self.0.iter_mut().zeroize();
-            self.0 = moved;
-        }
+        make_room(&mut self.0, len);
         self.0.resize(len.max(self.0.len()), value);
     }
 }
@@ -147,6 +160,13 @@ mod tests {
         assert_eq!((items.len(), &items[..3]), (99, &[1, 1, 7][..]));
         items.grow(1, 0);
         assert_eq!(items.len(), 99, "never fewer");
+        let mut secret = Secret::new(vec![1u8, 2]);
+        for len in 3..100 {
+            secret.resize(len, 7);
+        }
+        assert_eq!((secret.len(), &secret[..3]), (99, &[1, 2, 7][..]));
+        secret.resize(1, 0);
+        assert_eq!(*secret, [1]);
     }
 
     #[test]

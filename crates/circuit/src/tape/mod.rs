@@ -254,6 +254,18 @@ impl Tape {
         })
     }
 
+    /// Whether no two of the words that begin at `starts` overlap, as those of a tape that is played in place may not.
+    #[must_use]
+    pub fn are_apart(&self, starts: &[&[u32]]) -> bool {
+        let words = starts.iter().zip(&self.words);
+        let mut ranges: Vec<(usize, usize)> = words
+            .flat_map(|(starts, bits)| starts.iter().map(|start| (*start as usize, *bits)))
+            .filter(|(_, bits)| *bits > 0)
+            .collect();
+        ranges.sort_unstable();
+        ranges.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0)
+    }
+
     /// The operands of a tape that is played in place.
     ///
     /// # Panics

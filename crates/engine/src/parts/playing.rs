@@ -15,12 +15,12 @@ pub(crate) struct Playing<'t> {
     places: Vec<u32>,
     /// Which slots of the tape have all their cells in the room.
     inside: Vec<bool>,
-    /// Where outputs go, or [`FRESH`]; empty if all get slots of their own.
+    /// The slot of the backend that the cell of an output takes over, or [`NONE`]; empty if none does.
     targets: Vec<u32>,
 }
 
-/// A target that is a slot of nobody's.
-const FRESH: u32 = u32::MAX;
+/// No target: the output gets a slot of its own.
+const NONE: u32 = u32::MAX;
 
 /// Slots that tapes are played in, one after the other, and room for [`Playing`].
 #[derive(Default)]
@@ -77,14 +77,14 @@ impl<'t> Playing<'t> {
     ) -> Option<Playing<'t>> {
         let mut playing = Playing::new(recorder, room, tape, operands, first, lanes)?;
         let mut targets = std::mem::take(&mut room.targets);
-        targets.resize(playing.places.len(), FRESH);
+        targets.resize(playing.places.len(), NONE);
         let mut outputs = tape.output_slots().iter().zip(replaces);
         for operand in operands {
             for (bit, (slot, replaces)) in outputs.by_ref().take(operand.bits).enumerate() {
                 for lane in 0..lanes {
                     let wire = &operand.lane(first + lane)[bit];
                     let goes_there = *replaces && recorder.arena.is_sole(wire);
-                    let target = if goes_there { wire.slot() as u32 } else { FRESH };
+                    let target = if goes_there { wire.slot() as u32 } else { NONE };
                     targets[*slot as usize * lanes + lane] = target;
                 }
             }
@@ -114,7 +114,7 @@ impl<'t> Playing<'t> {
             return self.room + cell as u32;
         }
         self.places[cell] = match self.targets.get(cell) {
-            None | Some(&FRESH) => recorder.arena.slot(),
+            None | Some(&NONE) => recorder.arena.slot(),
             Some(target) => *target,
         };
         self.places[cell]
@@ -251,16 +251,16 @@ impl<'t> Playing<'t> {
                 starts[word][first + lane] as usize + bit
             };
             // Before any of them is replaced.
-            let inputs = sources.clone().map(|(source, _)| match *source {
+            let inputs = sources.clone().filter_map(|(source, _)| match *source {
                 Source::Input(number) => Some(wires[at(number as usize)].clone()),
                 _ => None,
             });
-            let inputs: Vec<Option<Wire>> = inputs.collect();
-            for (number, ((source, slot), input)) in sources.clone().zip(inputs).enumerate() {
+            let mut inputs = inputs.collect::<Vec<Wire>>().into_iter();
+            for (number, (source, slot)) in sources.clone().enumerate() {
                 let new = match *source {
-                    Source::Input(_) => input,
+                    Source::Input(_) => inputs.next(),
                     Source::Output(before) => Some(wires[at(before as usize)].clone()),
-                    Source::Step if self.targets[self.cell(*slot, lane)] != FRESH => None,
+                    Source::Step if self.targets[self.cell(*slot, lane)] != NONE => None,
                     Source::Step => Some(recorder.arena.handle(self.place(*slot, lane))),
                 };
                 if let Some(new) = new {

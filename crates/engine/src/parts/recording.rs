@@ -333,6 +333,8 @@ impl<E: Executor> Gates for Recording<E> {
         wires: &mut [Wire],
         starts: &[&[u32]],
     ) -> Result<(), Fault> {
+        // A slot that is taken over may not be another lane's.
+        debug_assert!(tape.are_apart(starts), "words that overlap");
         let (widths, replaces) = (self.executor.core_widths(), tape.replaces_input());
         let lanes = starts.first().map_or(0, |starts| starts.len());
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
@@ -491,10 +493,29 @@ mod tests {
     use cenote_prim::{Block, Prg};
 
     use super::*;
+    use crate::parts::chunk::{Gate, Pass, walk};
 
-    /// Computes in the clear, by slot.
+    /// Computes in the clear, by slot, in the batches of a backend.
     #[derive(Default)]
     struct Clear(Vec<bool>);
+
+    struct ClearPass<'c> {
+        values: &'c mut [bool],
+        gathered: Vec<(usize, bool)>,
+    }
+
+    impl Pass for ClearPass<'_> {
+        fn linear(&mut self, gate: &Gate) {
+            gate.linear(self.values, true);
+        }
+        fn gather(&mut self, ands: &[Gate]) {
+            let ands = ands.iter().flat_map(Gate::each);
+            self.gathered.extend(ands.map(|[a, b, out]| (out, self.values[a] & self.values[b])));
+        }
+        fn flush(&mut self) {
+            self.gathered.drain(..).for_each(|(out, bit)| self.values[out] = bit);
+        }
+    }
 
     impl Executor for Clear {
         const PIECE: usize = 7;
@@ -506,19 +527,16 @@ mod tests {
         fn fail(&mut self, fault: Fault) -> Fault {
             fault
         }
+        fn core_widths(&self) -> Vec<usize> {
+            vec![8]
+        }
         fn resize(&mut self, slots: usize) {
             self.0.resize(slots, false);
         }
         fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
-            for gate in &chunk.gates {
-                if gate.kind != Kind::And {
-                    gate.linear(&mut self.0, true);
-                    continue;
-                }
-                for [a, b, out] in gate.each() {
-                    self.0[out] = self.0[a] & self.0[b];
-                }
-            }
+            let mut pending = vec![false; self.0.len()];
+            let mut pass = ClearPass { values: &mut self.0, gathered: Vec::new() };
+            walk(&chunk.gates, 8, &mut pending, &mut pass);
             Ok(())
         }
         fn settle(&mut self) -> Result<(), Fault> {
@@ -551,14 +569,17 @@ mod tests {
         for _ in 0..prg.block().to_bytes()[0] % 24 {
             let [kind, a, b, ..] = prg.block().to_bytes().map(usize::from);
             let [a, b] = [a, b].map(|i| wires[i % wires.len()]);
-            let wire: TapeWire = match kind % 4 {
-                0 => g.not(&a),
-                1 => g.xor(&a, &b),
-                2 => g.and(&a, &b),
-                _ => g.and_groups(&[a], &[b, a]).map(|both| both[0]),
+            let made: Vec<TapeWire> = match kind % 4 {
+                0 => g.not(&a).map(|wire| vec![wire]),
+                1 => g.xor(&a, &b).map(|wire| vec![wire]),
+                2 => g.and(&a, &b).map(|wire| vec![wire]),
+                _ => g.and_groups(
+                    &[a],
+                    &std::array::from_fn::<_, 8, _>(|i| wires[i * i % wires.len()]),
+                ),
             }
             .expect("short");
-            wires.push(wire);
+            wires.extend(made);
         }
         let last = wires.len() - wires.len().min(8);
         let outputs = prg
@@ -574,7 +595,7 @@ mod tests {
         let mut prg = Prg::new(Block::new(5));
         for case in 0..400 {
             let order = if case % 2 == 0 { Order::Recorded } else { Order::LAYERS };
-            let tape = random_tape(&mut prg, order);
+            let tapes = [0; 2].map(|_| random_tape(&mut prg, order));
             let lanes = case % 5;
             let starts =
                 [0, 3].map(|offset| (0..lanes as u32).rev().map(move |lane| 6 * lane + offset));
@@ -582,20 +603,24 @@ mod tests {
             let starts = [&starts[0][..], &starts[1][..]];
             let bits: Vec<bool> = (0..6 * lanes).map(|_| prg.block().colour()).collect();
             let mut expected = bits.clone();
-            let Ok(()) = cenote_circuit::Clear.play_in_place(&tape, &mut expected, &starts);
+            for tape in &tapes {
+                let Ok(()) = cenote_circuit::Clear.play_in_place(tape, &mut expected, &starts);
+            }
 
             let mut party = Recording::new(Clear::default(), false);
             let mut wires = party.input(Role::Garbler, bits.len(), Some(&bits)).expect("own");
             let shared: Vec<usize> = (0..wires.len()).filter(|i| (i + case) % 3 == 0).collect();
             let others: Vec<Wire> = shared.iter().map(|i| wires[*i].clone()).collect();
-            party.play_in_place(&tape, &mut wires, &starts).expect("own wires");
+            for tape in &tapes {
+                party.play_in_place(tape, &mut wires, &starts).expect("own wires");
+            }
             // Slots that were given free too early would be written again.
             let more = party.xor_many(&wires, &wires).expect("own wires");
             let opened = |party: &mut Recording<Clear>, wires: &[Wire]| {
                 let all = party.check().expect("nothing to check").open(Receivers::Both, wires);
                 all.expect("own wires").expect("a receiver")
             };
-            assert_eq!(opened(&mut party, &wires), expected, "{case}: {tape:?}");
+            assert_eq!(opened(&mut party, &wires), expected, "{case}: {tapes:?}");
             let old: Vec<bool> = shared.iter().map(|i| bits[*i]).collect();
             assert_eq!(opened(&mut party, &others), old, "{case}: others keep what they had");
             assert!(opened(&mut party, &more).iter().all(|bit| !bit));
@@ -618,14 +643,33 @@ mod tests {
             g.finish(&[vec![low], vec![high]], Order::Recorded)
         };
         assert_eq!(swapped.replaces_input(), [true, true]);
+        // More lanes than are played together, and chunks that end within a step.
+        let (low, high): (Vec<u32>, Vec<u32>) =
+            (0..3000).map(|lane| (2 * lane, 2 * lane + 1)).unzip();
+        let starts = [&low[..], &high[..]];
+        let mut prg = Prg::new(Block::new(6));
+        let mut bits: Vec<bool> = (0..6000).map(|_| prg.block().colour()).collect();
         let mut party = Recording::new(Clear::default(), false);
-        let mut wires = party.input(Role::Garbler, 8, Some(&[true; 8])).expect("own");
+        let mut wires = party.input(Role::Garbler, bits.len(), Some(&bits)).expect("own");
         let slots = |wires: &[Wire]| wires.iter().map(Wire::slot).collect::<Vec<_>>();
         let before = slots(&wires);
-        for _ in 0..10 {
-            let starts = [&[0, 2, 4, 6][..], &[1, 3, 5, 7]];
+        for _ in 0..5 {
+            let Ok(()) = cenote_circuit::Clear.play_in_place(&swapped, &mut bits, &starts);
             party.play_in_place(&swapped, &mut wires, &starts).expect("own wires");
         }
         assert_eq!(slots(&wires), before);
+        let opened = party.check().expect("no check").open(Receivers::Both, &wires);
+        assert_eq!(opened.expect("own wires"), Some(bits));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "words that overlap")]
+    fn words_that_overlap_are_refused() {
+        let (g, wires) = TapeRecorder::new(2);
+        let tape = g.finish(&[wires[..1].to_vec(), wires[1..].to_vec()], Order::Recorded);
+        let mut party = Recording::new(Clear::default(), false);
+        let mut wires = party.input(Role::Garbler, 3, Some(&[true; 3])).expect("own");
+        drop(party.play_in_place(&tape, &mut wires, &[&[0, 1], &[1, 2]]));
     }
 }
