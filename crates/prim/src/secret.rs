@@ -50,7 +50,7 @@ fn make_room<T: Zeroize + Clone>(items: &mut Vec<T>, len: usize) {
     }
 }
 
-/// Items that are wiped when dropped and never printed, and only ever become more: room that none of them came to is neither fetched nor wiped.
+/// Items that are wiped when dropped and never printed, and only ever become more: what is dropped is wiped as far as they came, and no further.
 pub struct Growing<T: Zeroize>(Vec<T>);
 
 impl<T: Zeroize + Clone> Growing<T> {

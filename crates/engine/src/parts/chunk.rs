@@ -306,12 +306,13 @@ impl Gathered<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Clear evaluation by batches, to be compared with evaluation gate by gate.
-    struct Clear {
-        values: Vec<bool>,
+    #[derive(Default)]
+    pub(crate) struct Clear {
+        pub(crate) values: Vec<bool>,
         gathered: Vec<(usize, bool)>,
         largest: usize,
     }

@@ -65,32 +65,32 @@ impl<'t> Playing<'t> {
         own.then_some(Playing { tape, lanes, room: room.first, places, inside, targets })
     }
 
-    /// [`Self::new`] for outputs that go where the operands are. Where nobody else has a handle on an input, the output of its number gets its slot, if
-    /// `replaces` says that it may.
-    pub(crate) fn in_place(
+    /// Its outputs go where the operands are: where nobody else has a handle on an input, the output of its number takes over its slot, if
+    /// `replaces` says that it may. [`Self::finish_in_place`] ends it then.
+    pub(crate) fn take_over(
+        &mut self,
         recorder: &Recorder,
         room: &mut Room,
-        tape: &'t Tape,
         (operands, replaces): (&[Operand<'_, Wire>], &[bool]),
         first: usize,
-        lanes: usize,
-    ) -> Option<Playing<'t>> {
-        let mut playing = Playing::new(recorder, room, tape, operands, first, lanes)?;
-        let mut targets = std::mem::take(&mut room.targets);
-        targets.resize(playing.places.len(), NONE);
-        let mut outputs = tape.output_slots().iter().zip(replaces);
+    ) {
+        self.targets = std::mem::take(&mut room.targets);
+        self.targets.resize(self.places.len(), NONE);
+        let mut outputs = self.tape.output_slots().iter().zip(replaces);
         for operand in operands {
             for (bit, (slot, replaces)) in outputs.by_ref().take(operand.bits).enumerate() {
-                for lane in 0..lanes {
+                for lane in 0..self.lanes {
                     let wire = &operand.lane(first + lane)[bit];
                     let goes_there = *replaces && recorder.arena.is_sole(wire);
-                    let target = if goes_there { wire.slot() as u32 } else { NONE };
-                    targets[*slot as usize * lanes + lane] = target;
+                    let cell = self.cell(*slot, lane);
+                    self.targets[cell] = if goes_there { wire.slot() as u32 } else { NONE };
                 }
             }
         }
-        playing.targets = targets;
-        Some(playing)
+    }
+
+    pub(crate) fn tape(&self) -> &'t Tape {
+        self.tape
     }
 
     pub(crate) fn lanes(&self) -> usize {
@@ -231,7 +231,7 @@ impl<'t> Playing<'t> {
         (room.places, room.inside) = (self.places, self.inside);
     }
 
-    /// Puts the words of [`Self::in_place`] where those of the operands were, which begin at `starts` in `wires`; gives the room back.
+    /// After [`Self::take_over`]: puts the words where those of the operands were, which begin at `starts` in `wires`; gives the room back.
     pub(crate) fn finish_in_place(
         self,
         recorder: &Recorder,

@@ -146,14 +146,21 @@ impl<E: Executor> Recording<E> {
         Ok(())
     }
 
-    /// All steps of a tape.
-    fn play_all(
+    /// Begins a tape on `count` lanes from lane `first` on.
+    fn begin<'t>(
         &mut self,
-        playing: &mut Playing<'_>,
-        tape: &Tape,
-        widths: &[usize],
-    ) -> Result<(), Fault> {
-        for (linear, mut ands) in tape.runs() {
+        tape: &'t Tape,
+        operands: &[Operand<'_, Wire>],
+        (first, count): (usize, usize),
+    ) -> Result<Playing<'t>, Fault> {
+        let Recording { recorder, room, .. } = self;
+        let playing = Playing::new(recorder, room, tape, operands, first, count);
+        playing.map_or_else(|| self.guarded(|_| Err(foreign_wire())), Ok)
+    }
+
+    /// All steps of its tape.
+    fn play_all(&mut self, playing: &mut Playing<'_>, widths: &[usize]) -> Result<(), Fault> {
+        for (linear, mut ands) in playing.tape().runs() {
             for step in linear {
                 self.play_step(playing, step)?;
             }
@@ -316,12 +323,8 @@ impl<E: Executor> Gates for Recording<E> {
     ) -> Result<(), Fault> {
         let widths = self.executor.core_widths();
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
-            let Recording { recorder, room, .. } = self;
-            let playing = Playing::new(recorder, room, tape, operands, first, count);
-            let Some(mut playing) = playing else {
-                return self.guarded(|_| Err(foreign_wire()));
-            };
-            self.play_all(&mut playing, tape, &widths)?;
+            let mut playing = self.begin(tape, operands, (first, count))?;
+            self.play_all(&mut playing, &widths)?;
             playing.finish(&self.recorder, &mut self.room, operands, first, out);
         }
         Ok(())
@@ -339,13 +342,10 @@ impl<E: Executor> Gates for Recording<E> {
         let lanes = starts.first().map_or(0, |starts| starts.len());
         for (first, count) in lane_groups(lanes, tape.lanes_together()) {
             let operands = tape.operands_in_place(wires, starts);
-            let Recording { recorder, room, .. } = self;
+            let mut playing = self.begin(tape, &operands, (first, count))?;
             let inputs = (&operands[..], &replaces[..]);
-            let playing = Playing::in_place(recorder, room, tape, inputs, first, count);
-            let Some(mut playing) = playing else {
-                return self.guarded(|_| Err(foreign_wire()));
-            };
-            self.play_all(&mut playing, tape, &widths)?;
+            playing.take_over(&self.recorder, &mut self.room, inputs, first);
+            self.play_all(&mut playing, &widths)?;
             playing.finish_in_place(&self.recorder, &mut self.room, wires, starts, first);
         }
         Ok(())
@@ -493,31 +493,14 @@ mod tests {
     use cenote_prim::{Block, Prg};
 
     use super::*;
-    use crate::parts::chunk::{Gate, Pass, walk};
+    use crate::parts::chunk::tests::Clear;
+    use crate::parts::chunk::walk;
 
     /// Computes in the clear, by slot, in the batches of a backend.
     #[derive(Default)]
-    struct Clear(Vec<bool>);
+    struct InClear(Clear);
 
-    struct ClearPass<'c> {
-        values: &'c mut [bool],
-        gathered: Vec<(usize, bool)>,
-    }
-
-    impl Pass for ClearPass<'_> {
-        fn linear(&mut self, gate: &Gate) {
-            gate.linear(self.values, true);
-        }
-        fn gather(&mut self, ands: &[Gate]) {
-            let ands = ands.iter().flat_map(Gate::each);
-            self.gathered.extend(ands.map(|[a, b, out]| (out, self.values[a] & self.values[b])));
-        }
-        fn flush(&mut self) {
-            self.gathered.drain(..).for_each(|(out, bit)| self.values[out] = bit);
-        }
-    }
-
-    impl Executor for Clear {
+    impl Executor for InClear {
         const PIECE: usize = 7;
         const ROWS_OF_ANDS: bool = true;
 
@@ -531,23 +514,22 @@ mod tests {
             vec![8]
         }
         fn resize(&mut self, slots: usize) {
-            self.0.resize(slots, false);
+            self.0.values.resize(slots, false);
         }
         fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
-            let mut pending = vec![false; self.0.len()];
-            let mut pass = ClearPass { values: &mut self.0, gathered: Vec::new() };
-            walk(&chunk.gates, 8, &mut pending, &mut pass);
+            let mut pending = vec![false; self.0.values.len()];
+            walk(&chunk.gates, 8, &mut pending, &mut self.0);
             Ok(())
         }
         fn settle(&mut self) -> Result<(), Fault> {
             Ok(())
         }
         fn input(&mut self, _: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-            slots.iter().zip(bits).for_each(|(slot, bit)| self.0[*slot] = *bit);
+            slots.iter().zip(bits).for_each(|(slot, bit)| self.0.values[*slot] = *bit);
             Ok(())
         }
         fn open(&mut self, _: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
-            Ok(Some(slots.iter().map(|slot| self.0[*slot]).collect()))
+            Ok(Some(slots.iter().map(|slot| self.0.values[*slot]).collect()))
         }
         fn keep(&mut self, _: &str, _: &[usize]) -> Result<(), Fault> {
             Err(unlike())
@@ -607,7 +589,7 @@ mod tests {
                 let Ok(()) = cenote_circuit::Clear.play_in_place(tape, &mut expected, &starts);
             }
 
-            let mut party = Recording::new(Clear::default(), false);
+            let mut party = Recording::new(InClear::default(), false);
             let mut wires = party.input(Role::Garbler, bits.len(), Some(&bits)).expect("own");
             let shared: Vec<usize> = (0..wires.len()).filter(|i| (i + case) % 3 == 0).collect();
             let others: Vec<Wire> = shared.iter().map(|i| wires[*i].clone()).collect();
@@ -616,7 +598,7 @@ mod tests {
             }
             // Slots that were given free too early would be written again.
             let more = party.xor_many(&wires, &wires).expect("own wires");
-            let opened = |party: &mut Recording<Clear>, wires: &[Wire]| {
+            let opened = |party: &mut Recording<InClear>, wires: &[Wire]| {
                 let all = party.check().expect("nothing to check").open(Receivers::Both, wires);
                 all.expect("own wires").expect("a receiver")
             };
@@ -649,7 +631,7 @@ mod tests {
         let starts = [&low[..], &high[..]];
         let mut prg = Prg::new(Block::new(6));
         let mut bits: Vec<bool> = (0..6000).map(|_| prg.block().colour()).collect();
-        let mut party = Recording::new(Clear::default(), false);
+        let mut party = Recording::new(InClear::default(), false);
         let mut wires = party.input(Role::Garbler, bits.len(), Some(&bits)).expect("own");
         let slots = |wires: &[Wire]| wires.iter().map(Wire::slot).collect::<Vec<_>>();
         let before = slots(&wires);
@@ -668,7 +650,7 @@ mod tests {
     fn words_that_overlap_are_refused() {
         let (g, wires) = TapeRecorder::new(2);
         let tape = g.finish(&[wires[..1].to_vec(), wires[1..].to_vec()], Order::Recorded);
-        let mut party = Recording::new(Clear::default(), false);
+        let mut party = Recording::new(InClear::default(), false);
         let mut wires = party.input(Role::Garbler, 3, Some(&[true; 3])).expect("own");
         drop(party.play_in_place(&tape, &mut wires, &[&[0, 1], &[1, 2]]));
     }

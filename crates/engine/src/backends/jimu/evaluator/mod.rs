@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cenote_net::{Channel, Fault, Phase};
 use cenote_pool::Lease;
-use cenote_prim::{Block, Growing, Secret, bits, zeroize_to_fit};
+use cenote_prim::{Block, Growing, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::messages::{self, ResultHash};
@@ -191,7 +191,6 @@ impl Evaluator {
         count: usize,
     ) -> Result<(), Fault> {
         self.opened.clear();
-        zeroize_to_fit(&mut self.opened, count);
         self.opened.resize(count, Message::ZERO);
         for piece in self.opened.chunks_mut(MAX_PIECE) {
             let len = encoded_len(piece.len(), hash.perm_blocks());
