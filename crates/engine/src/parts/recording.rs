@@ -13,11 +13,18 @@ use crate::party::{Checked, Party, Receivers, cut, expect_input, unlike};
 /// How many wires there are, and what an executor has of them.
 pub(crate) type PackedWires = (usize, Secret<Vec<u8>>);
 
+/// An input in pieces of at most `most` bits: slots and, for the owner, their bits.
+pub(crate) fn pieces<'i>(
+    slots: &'i [usize],
+    bits: &'i [bool],
+    most: usize,
+) -> impl Iterator<Item = (&'i [usize], &'i [bool])> {
+    let bits = bits.chunks(most).chain(std::iter::repeat(&[][..]));
+    slots.chunks(most).zip(bits)
+}
+
 /// A backend's part of one request: it keeps the data of wires by slot.
 pub trait Executor {
-    /// Most bits of one input.
-    const PIECE: usize;
-
     /// Whether it takes rows of ANDs as one gate; otherwise each is a gate of its own.
     const ROWS_OF_ANDS: bool = false;
 
@@ -372,10 +379,7 @@ impl<E: Executor> Party for Recording<E> {
         self.guarded(|party| {
             party.flush()?;
             let (wires, slots) = party.fresh(len);
-            for (first, slots) in (0..).step_by(E::PIECE).zip(slots.chunks(E::PIECE)) {
-                let bits = own.get(first..first + slots.len()).unwrap_or_default();
-                party.executor.input(owner, slots, bits)?;
-            }
+            party.executor.input(owner, &slots, own)?;
             Ok(wires)
         })
     }
@@ -501,7 +505,6 @@ mod tests {
     struct InClear(Clear);
 
     impl Executor for InClear {
-        const PIECE: usize = 7;
         const ROWS_OF_ANDS: bool = true;
 
         fn role(&self) -> Role {

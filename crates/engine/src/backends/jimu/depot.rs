@@ -15,6 +15,7 @@ use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, Occupancy, Stock};
 use cenote_prim::{Block, Secret, SessionId};
 
+use super::input_check;
 use super::kept::{MOST_KEPT, WIRES};
 use super::params::JimuParams;
 use super::refiller::Refiller;
@@ -256,6 +257,22 @@ impl<S: Supply> Depot<S> {
         count: usize,
     ) -> Result<Secret<Vec<Block>>, Fault> {
         self.take(channel, self.params.escrow_stock(), count)
+    }
+
+    /// Sees to it that `count` wires for the evaluator's inputs are ready; if they are not, as many of the `coming` ones
+    /// as a batch has, for each takes some round trips.
+    pub(super) fn reserve_inputs(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        coming: usize,
+    ) -> Result<(), Fault> {
+        let at = self.params.escrow_stock() + 1;
+        if self.shelves.sound()?.items.level(at) >= count {
+            return Ok(());
+        }
+        let wires = coming.min(input_check::most(&self.params)).max(count);
+        self.reserve(channel, &[(at, wires)], Phase::Online)
     }
 
     /// The next `count` wires for the evaluator's inputs.

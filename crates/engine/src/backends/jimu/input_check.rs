@@ -37,6 +37,11 @@ pub(super) fn batch(params: &JimuParams, missing: usize) -> usize {
     (missing + params.input_sacrificed()).clamp(FEWEST, MOST).next_multiple_of(ROW)
 }
 
+/// Wires that a batch gives at most.
+pub(super) fn most(params: &JimuParams) -> usize {
+    MOST - params.input_sacrificed()
+}
+
 /// The sums of a batch, by their public coefficients.
 pub(super) struct Sums {
     session: SessionId,
@@ -46,13 +51,15 @@ pub(super) struct Sums {
 
 /// A vector over GF(2^8) in bytes.
 pub(super) trait Symbols: Copy + Default {
-    fn add(&mut self, other: &Self);
+    /// Adds those bits of `other` that are in `mask`, repeated.
+    fn add_masked(&mut self, other: &Self, mask: u64);
     fn scale(self, factor: u8) -> Self;
 }
 
 impl Symbols for u8 {
-    fn add(&mut self, other: &u8) {
-        *self ^= other;
+    #[inline]
+    fn add_masked(&mut self, other: &u8, mask: u64) {
+        *self ^= other & mask as u8;
     }
     fn scale(self, factor: u8) -> u8 {
         Field::Gf256.mul(self, factor)
@@ -60,8 +67,9 @@ impl Symbols for u8 {
 }
 
 impl Symbols for Block {
-    fn add(&mut self, other: &Block) {
-        *self ^= *other;
+    #[inline]
+    fn add_masked(&mut self, other: &Block, mask: u64) {
+        *self ^= Block::new(other.to_u128() & (u128::from(mask) << 64 | u128::from(mask)));
     }
     fn scale(self, factor: u8) -> Block {
         Block::from_bytes(self.to_bytes().map(|symbol| symbol.scale(factor)))
@@ -69,8 +77,9 @@ impl Symbols for Block {
 }
 
 impl Symbols for Label {
-    fn add(&mut self, other: &Label) {
-        *self ^= *other;
+    #[inline]
+    fn add_masked(&mut self, other: &Label, mask: u64) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, block)| sum.add_masked(block, mask));
     }
     fn scale(self, factor: u8) -> Label {
         Label(self.0.map(|block| block.scale(factor)))
@@ -96,26 +105,22 @@ impl Sums {
     }
 
     /// The sums over `terms`. Eight partial sums, one for each bit of a coefficient, replace most of
-    /// the multiplications; coefficients are public.
+    /// the multiplications. Coefficients are public, but half of all branches on them would be mispredicted.
     pub(super) fn of<T: Symbols>(&self, terms: &[T]) -> Vec<T> {
         let mut coins = Coins::new(self.coins);
         let mut partial = vec![[T::default(); 8]; self.count];
         for term in terms {
             for sums in partial.chunks_mut(8) {
                 let coefficients = coins.word();
-                for (t, bits) in sums.iter_mut().enumerate() {
-                    for (bit, sum) in bits.iter_mut().enumerate() {
-                        if coefficients >> (8 * t + bit) & 1 == 1 {
-                            sum.add(term);
-                        }
-                    }
+                for (bit, sum) in sums.as_flattened_mut().iter_mut().enumerate() {
+                    sum.add_masked(term, (coefficients >> bit & 1).wrapping_neg());
                 }
             }
         }
         let whole = |bits: &[T; 8]| {
             let mut sum = T::default();
             for (bit, part) in bits.iter().enumerate() {
-                sum.add(&part.scale(1 << bit));
+                sum.add_masked(&part.scale(1 << bit), u64::MAX);
             }
             sum
         };
@@ -125,7 +130,7 @@ impl Sums {
     /// `sums` with a multiple of `delta` added to each, by the sums of the choice bits.
     pub(super) fn shifted<T: Symbols>(&self, mut sums: Vec<T>, choices: &[u8], delta: T) -> Vec<T> {
         for (sum, &choice) in sums.iter_mut().zip(choices) {
-            sum.add(&delta.scale(choice));
+            sum.add_masked(&delta.scale(choice), u64::MAX);
         }
         sums
     }

@@ -112,7 +112,7 @@ impl PoolSpec {
         };
         // A batch gives two buckets at least, or refilling might take for ever.
         let least = (2.0 * f64::from(found.bucket) / (1.0 - spec.check_rate())).ceil() as usize;
-        let most = MAX_BATCH_WIRES / wires;
+        let most = MAX_BATCH.min(MAX_BATCH_WIRES / wires);
         if least > most {
             let minimum = capacity + 1;
             return Err(ParamsError::PoolTooSmall {
@@ -147,12 +147,14 @@ pub struct JimuParams {
     pub kept: Option<PoolError>,
 }
 
-/// Most wires hashed in a batch: those of the 128K gates of POOL's buffer.
-const MAX_BATCH_WIRES: usize = 3 << 17;
+/// Most items made in a batch: POOL's buffer.
+const MAX_BATCH: usize = 1 << 17;
+/// Most wires hashed in a batch: those of as many ANDs.
+const MAX_BATCH_WIRES: usize = 3 * MAX_BATCH;
 /// Fewest items made at a time.
 const MIN_BATCH: usize = 256;
-/// Most items of the escrow pool, whose items serve inputs and outputs alone.
-const MAX_ESCROW: u64 = 1 << 14;
+/// Items of the escrow pool, which serve inputs and outputs alone: a quarter of what the pool of ANDs has, within these bounds.
+const ESCROW_ITEMS: [u64; 2] = [1 << 14, 1 << 18];
 /// Most bytes that a side keeps of one pool.
 const MAX_POOL_BYTES: usize = 8 << 30;
 /// The same for a pool of multiplexers.
@@ -221,7 +223,9 @@ impl JimuParams {
         let codes = params::hash_codes(rho.bits()).map_err(refuse)?;
         let (main, other) = (rho.epsilon_log2() - 1.0, rho.epsilon_log2() - 4.0);
         let ands = PoolSpec::derive(pool, and.wires(), main, and.detection()).map_err(refuse)?;
-        let escrow = PoolSpec::derive(pool.min(MAX_ESCROW), 1, other, ESCROW_DETECTION);
+        let [fewest, most] = ESCROW_ITEMS;
+        let gadgets = pool.min((pool / 4).clamp(fewest, most));
+        let escrow = PoolSpec::derive(gadgets, 1, other, ESCROW_DETECTION);
         let mut muxes = Vec::new();
         for shape in Shape::MUXES.into_iter().filter(|_| switches.muxcore) {
             let capacity = pool.min((MAX_MUX_BYTES / row_bytes(shape)) as u64);
@@ -460,6 +464,11 @@ mod tests {
         let guesses =
             format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
         assert!(own.contains(&guesses), "{guesses}");
+        let escrow = format!("2^{} in the usual one", text(params.decoys_log2(), 1));
+        assert!(own.contains(&escrow), "{escrow}");
+        let largest = text(params.escrow.guesses.contested_log2, 1);
+        let contested = format!("2^{largest} contested gadgets at most");
+        assert!(own.contains(&contested), "{contested}");
         let kappa =
             format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
         assert!(own.contains(&kappa), "{kappa}");

@@ -9,7 +9,7 @@ use super::{Core, ESCROW_RESERVE, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::backends::jimu::garbled_core::Conflict;
 use crate::backends::jimu::ihash::Label;
 use crate::parts::chunk::Chunk;
-use crate::parts::recording::{Executor, Recording};
+use crate::parts::recording::{Executor, Recording, pieces};
 use crate::party::Receivers;
 
 /// Runs the job of a request again in the clear, beside this run.
@@ -33,8 +33,6 @@ impl Core {
 }
 
 impl Executor for Request<'_> {
-    const PIECE: usize = MAX_PIECE;
-
     fn role(&self) -> Role {
         self.core.role
     }
@@ -87,22 +85,33 @@ impl Executor for Request<'_> {
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
         let Core { channels, side, .. } = &mut *self.core;
         let channel = channels.control();
-        match side {
-            Side::Garbler(side) => {
-                let GarblerSide { depot, request, .. } = &mut **side;
-                match owner {
-                    Role::Garbler => request.own_inputs(channel, depot, slots, bits),
-                    Role::Evaluator => request.peer_inputs(channel, depot, slots),
+        let mut coming = slots.len();
+        for (slots, bits) in pieces(slots, bits, MAX_PIECE) {
+            match side {
+                Side::Garbler(side) => {
+                    let GarblerSide { depot, request, .. } = &mut **side;
+                    match owner {
+                        Role::Garbler => request.own_inputs(channel, depot, slots, bits)?,
+                        Role::Evaluator => {
+                            depot.reserve_inputs(channel, slots.len(), coming)?;
+                            request.peer_inputs(channel, depot, slots)?;
+                        }
+                    }
+                }
+                Side::Evaluator(side) => {
+                    let EvaluatorSide { depot, request, .. } = &mut **side;
+                    match owner {
+                        Role::Garbler => request.peer_inputs(channel, depot, slots)?,
+                        Role::Evaluator => {
+                            depot.reserve_inputs(channel, slots.len(), coming)?;
+                            request.own_inputs(channel, depot, slots, bits)?;
+                        }
+                    }
                 }
             }
-            Side::Evaluator(side) => {
-                let EvaluatorSide { depot, request, .. } = &mut **side;
-                match owner {
-                    Role::Garbler => request.peer_inputs(channel, depot, slots),
-                    Role::Evaluator => request.own_inputs(channel, depot, slots, bits),
-                }
-            }
+            coming -= slots.len();
         }
+        Ok(())
     }
 
     fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {

@@ -6,7 +6,7 @@ use cenote_ot::watch;
 
 use crate::backends::jimu::costs::{self, InputBatch, Item};
 use crate::backends::jimu::garbled_core::Shape;
-use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec};
+use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec, input_check};
 use crate::cost::{Demand, Flow, Items, Plan, packed};
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
@@ -108,11 +108,16 @@ fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: 
     let made = costs::strips(params, item, items) + costs::plain_strips(params, extra);
     let checked = pool.check_rate() * items as f64 * costs::check(params, item, 1) as f64;
     let wires = hashed(params, item, items) as u64;
-    batch_end(params).sends(Garbler, made as u64, wires / 3072 + 1).sends(
+    batch_end(params).sends(Garbler, made as u64, strips(wires)).sends(
         Garbler,
         checked as u64,
         checked as u64 / (64 * MAX_PIECE as u64) + 1,
     )
+}
+
+/// Messages of corrections, about.
+fn strips(wires: u64) -> u64 {
+    wires / 3072 + 1
 }
 
 /// Hashed wires of items.
@@ -193,14 +198,15 @@ fn inputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
         let mut left = bits;
         while left > 0 {
             let piece = left.min(MAX_PIECE as u64);
-            left -= piece;
             while ready < piece {
-                let (wires, kept) = costs::input_batch(params, (piece - ready) as usize);
+                let wanted = left.min(input_check::most(params) as u64).max(piece);
+                let (wires, kept) = costs::input_batch(params, (wanted - ready) as usize);
                 plan.then(Phase::Preprocess, input_batch(params, wires));
                 plan.made += wires as f64;
                 ready += kept as u64;
             }
             ready -= piece;
+            left -= piece;
             let choices = Flow::default().sends(Evaluator, packed(piece), 1);
             plan.then(Phase::Online, choices.waits(1));
         }
@@ -212,7 +218,7 @@ fn input_batch(params: &JimuParams, wires: usize) -> Flow {
     let parts = InputBatch::new(params, wires);
     let made = Flow::default()
         .cots(params.ot, Evaluator, wires as u64)
-        .sends(Garbler, parts.strip as u64, 1)
+        .sends(Garbler, parts.strip as u64, strips(wires as u64))
         .and(batch_end(params));
     made.sends(Evaluator, parts.sums as u64, 1).sends(Garbler, parts.proof as u64, 1).waits(3)
 }

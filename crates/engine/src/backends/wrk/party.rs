@@ -13,7 +13,7 @@ use crate::backends::wrk::share::Share;
 use crate::backends::wrk::supply::MAX_TAKE;
 use crate::backends::wrk::tags;
 use crate::parts::chunk::Chunk;
-use crate::parts::recording::{Executor, PackedWires, Recording};
+use crate::parts::recording::{Executor, PackedWires, Recording, pieces};
 use crate::party::{Receivers, unlike};
 
 /// One party of one request.
@@ -104,7 +104,6 @@ impl Core {
 }
 
 impl Executor for Request<'_> {
-    const PIECE: usize = MAX_TAKE;
     const ROWS_OF_ANDS: bool = true;
 
     fn role(&self) -> Role {
@@ -162,27 +161,9 @@ impl Executor for Request<'_> {
         Ok(())
     }
 
-    /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
     fn input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
-        let in_row = !self.inputs.is_empty() && self.begun + slots.len() <= MAX_TAKE;
-        if !in_row || self.core.depot.would_talk(0, slots.len()) {
-            self.settle()?;
-        }
-        let core = &mut *self.core;
-        let shares = core.depot.take_shares(&mut core.channel, slots.len())?;
-        core.channel.set_phase(Phase::Online);
-        core.in_flight = true;
-        for (&slot, share) in slots.iter().zip(shares.iter()) {
-            self.masks.shares[slot] = *share;
-        }
-        if owner != core.role {
-            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
-            core.open_to_peer(tags::INPUT_MASK, &macs)?;
-        }
-        let (slots, bits) = (slots.to_vec(), Secret::new(bits.to_vec()));
-        self.begun += slots.len();
-        self.inputs.push(Input { owner, slots, shares, bits });
-        Ok(())
+        let mut pieces = pieces(slots, bits, MAX_TAKE);
+        pieces.try_for_each(|(slots, bits)| self.begin_input(owner, slots, bits))
     }
 
     fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
@@ -278,6 +259,29 @@ impl Side {
 }
 
 impl Request<'_> {
+    /// Opens the masks to the owner. What the owner answers is waited for once all inputs in a row have got so far.
+    fn begin_input(&mut self, owner: Role, slots: &[usize], bits: &[bool]) -> Result<(), Fault> {
+        let in_row = !self.inputs.is_empty() && self.begun + slots.len() <= MAX_TAKE;
+        if !in_row || self.core.depot.would_talk(0, slots.len()) {
+            self.settle()?;
+        }
+        let core = &mut *self.core;
+        let shares = core.depot.take_shares(&mut core.channel, slots.len())?;
+        core.channel.set_phase(Phase::Online);
+        core.in_flight = true;
+        for (&slot, share) in slots.iter().zip(shares.iter()) {
+            self.masks.shares[slot] = *share;
+        }
+        if owner != core.role {
+            let macs: Secret<Vec<Block>> = shares.iter().map(|share| share.mac).collect();
+            core.open_to_peer(tags::INPUT_MASK, &macs)?;
+        }
+        let (slots, bits) = (slots.to_vec(), Secret::new(bits.to_vec()));
+        self.begun += slots.len();
+        self.inputs.push(Input { owner, slots, shares, bits });
+        Ok(())
+    }
+
     /// Masked values and labels of all inputs since the last chunk: one exchange for all, in their order.
     fn finish_inputs(&mut self) -> Result<(), Fault> {
         let inputs = std::mem::take(&mut self.inputs);

@@ -7,7 +7,6 @@ use cenote_net::{Channel, Fault, Phase, Role, mem_pair};
 use cenote_prim::{Block, Prg, SessionId};
 
 use crate::backends::jimu::depot::Supply;
-use crate::backends::jimu::evaluator::Escrowed;
 use crate::backends::jimu::{JimuParams, JimuSwitches, evaluator, garbler};
 use crate::options::{PoolChoice, Rho};
 
@@ -78,8 +77,7 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
                     .try_for_each(|_| depot.supply()?.refill(channel, at, Phase::Preprocess))?;
             }
             let mut all = Vec::new();
-            let (escrowed, stride) = depot.take_escrowed(channel, ESCROWED)?;
-            for wire in Escrowed::all(&escrowed, stride) {
+            for wire in depot.take_escrowed(channel, ESCROWED)?.all() {
                 all.extend_from_slice(bytemuck::bytes_of(&wire.tag));
                 all.extend_from_slice(Block::as_bytes(wire.records));
             }

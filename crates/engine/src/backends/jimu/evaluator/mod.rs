@@ -51,15 +51,15 @@ impl Depot {
         self.delta
     }
 
-    /// The next `count` wires soldered to escrow: their blocks, for [`Escrowed::all`], and how many each has.
+    /// The next `count` wires soldered to escrow.
     pub(super) fn take_escrowed(
         &mut self,
         channel: &mut Channel,
         count: usize,
-    ) -> Result<(Secret<Vec<Block>>, usize), Fault> {
+    ) -> Result<Escrows, Fault> {
         let blocks = self.depot.take_escrowed(channel, count)?;
         let bucket = self.depot.params().escrow.bucket;
-        Ok((blocks, supply::escrowed_blocks(bucket, self.hash.perm_blocks())))
+        Ok(Escrows::new(blocks, supply::escrowed_blocks(bucket, self.hash.perm_blocks())))
     }
 
     /// Whether `delta` is the garbler's: whether it opens most of the wires in escrow that nobody has
@@ -278,25 +278,20 @@ impl Evaluator {
         slots: &[usize],
     ) -> Result<(), Fault> {
         let delta = depot.delta();
-        let (mut tags, mut escrows) = (Vec::with_capacity(slots.len()), Escrows::default());
-        let (blocks, stride) = depot.take_escrowed(channel, slots.len())?;
-        for escrowed in Escrowed::all(&blocks, stride) {
-            tags.push(escrowed.tag);
-            escrows.push(&escrowed);
-        }
-        drop(blocks);
+        let escrows = depot.take_escrowed(channel, slots.len())?;
         channel.set_phase(Phase::Online);
         let mut labels = vec![Label::ZERO; slots.len()];
         channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
         let mut seen = vec![Block::ZERO; slots.len()];
         depot.hash().tags_of_labels(&labels, &mut seen);
         let (mut good, mut all_masked) = (true, Zeroizing::new(Vec::with_capacity(slots.len())));
-        for (((&slot, label), tag), seen) in slots.iter().zip(&labels).zip(&tags).zip(seen) {
+        let wires = slots.iter().zip(&labels).zip(escrows.all()).zip(seen);
+        for (((&slot, label), Escrowed { tag, .. }), seen) in wires {
             let masked = seen.ct_eq(tag.label ^ delta);
             good &= masked | seen.ct_eq(tag.label);
             all_masked.push(masked);
             self.active[slot] = Active { label: *label, masked };
-            self.tagged[slot] = Tagged { tag: *tag, flip: false };
+            self.tagged[slot] = Tagged { tag, flip: false };
         }
         labels.zeroize();
         self.recovery.input(escrows, all_masked);
@@ -352,15 +347,10 @@ impl Evaluator {
         depot: &mut Depot,
         slots: &[usize],
     ) -> Result<(Vec<Perm>, Escrows), Fault> {
-        let (mut tags, mut bonds) = (Vec::with_capacity(slots.len()), Escrows::default());
-        let (blocks, stride) = depot.take_escrowed(channel, slots.len())?;
-        for escrowed in Escrowed::all(&blocks, stride) {
-            tags.push(escrowed.tag.perm);
-            bonds.push(&escrowed);
-        }
-        drop(blocks);
+        let bonds = depot.take_escrowed(channel, slots.len())?;
         channel.set_phase(Phase::Online);
-        let expected = slots.iter().zip(tags).map(|(&slot, tag)| self.tagged[slot].tag.perm ^ tag);
+        let wires = slots.iter().zip(bonds.all());
+        let expected = wires.map(|(&slot, bond)| self.tagged[slot].tag.perm ^ bond.tag.perm);
         let sums = receive_perms(channel, depot.hash(), tags::JIMU_BOND, expected, BOND_CHECK)?;
         Ok((sums, bonds))
     }

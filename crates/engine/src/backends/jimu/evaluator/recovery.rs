@@ -19,7 +19,7 @@ use std::time::Duration;
 use cenote_circuit::Gates;
 use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Secret};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::supply::Escrowed;
 use crate::backends::jimu::escrow;
@@ -146,34 +146,30 @@ fn not_alike() -> Fault {
     Fault::Internal("the job does not run alike twice".into())
 }
 
-/// Wires in escrow.
-#[derive(Default)]
-pub(super) struct Escrows {
-    tags: Vec<Block>,
-    records: Vec<Block>,
+/// Wires in escrow as they left the stock: one copy of them is all that there is until a request ends.
+pub(in crate::backends::jimu) struct Escrows {
+    blocks: Secret<Vec<Block>>,
+    /// Blocks of a wire.
+    stride: usize,
 }
 
 impl Escrows {
-    pub(super) fn push(&mut self, escrowed: &Escrowed<'_>) {
-        self.tags.push(escrowed.tag.perm);
-        self.records.extend_from_slice(escrowed.records);
+    /// The wires of a part of a stock, `stride` blocks each.
+    pub(super) fn new(blocks: Secret<Vec<Block>>, stride: usize) -> Escrows {
+        Escrows { blocks, stride }
+    }
+
+    pub(in crate::backends::jimu) fn all(&self) -> impl Iterator<Item = Escrowed<'_>> {
+        Escrowed::all(&self.blocks, self.stride)
     }
 
     /// The permutation messages, with the key of Delta. Where every gadget of a bucket is bad, which
     /// the bound of the pool allows for, a zero one.
     pub(super) fn perms(&self, tags: &dyn PermTags, delta_key: Block) -> Zeroizing<Vec<Perm>> {
-        let each = self.records.len() / self.tags.len().max(1);
-        let recover = |(records, &tag): (&[Block], &Block)| {
-            escrow::recover(tags, delta_key, records, tag).unwrap_or(Perm::ZERO)
+        let recover = |wire: Escrowed<'_>| {
+            escrow::recover(tags, delta_key, wire.records, wire.tag.perm).unwrap_or(Perm::ZERO)
         };
-        let wires = self.records.chunks_exact(each.max(1)).zip(&self.tags);
-        Zeroizing::new(wires.map(recover).collect())
-    }
-}
-
-impl Drop for Escrows {
-    fn drop(&mut self) {
-        self.records.zeroize();
+        Zeroizing::new(self.all().map(recover).collect())
     }
 }
 

@@ -536,21 +536,30 @@ impl Supply {
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
         let choices = Zeroizing::new(keys.iter().map(|key| key.lsb()).collect::<Vec<bool>>());
-        let mut tags = Vec::new();
+        let (mut labels, mut tags) = (Zeroizing::new(Vec::with_capacity(total)), Vec::new());
+        let (mut strip_tags, mut done) = (Vec::new(), 0);
         self.hash.keep_watched();
-        let (first, mut masked) = self.hash_strip(channel, total, 16 * total, &mut tags)?;
-        for (key, bytes) in keys.iter_mut().zip(masked.as_chunks::<16>().0) {
-            *key ^= Block::from_bytes(*bytes);
+        for strip in batch::strips(total, 1) {
+            let wires = done..done + strip;
+            done += strip;
+            let (first, mut masked) =
+                self.hash_strip(channel, strip, 16 * strip, &mut strip_tags)?;
+            for (key, bytes) in keys[wires.clone()].iter_mut().zip(masked.as_chunks::<16>().0) {
+                *key ^= Block::from_bytes(*bytes);
+            }
+            masked.zeroize();
+            let mut own = self.hash.complete(first, &keys[wires.clone()], &choices[wires]);
+            labels.extend_from_slice(&own);
+            own.zeroize();
+            tags.extend(strip_tags.iter().map(|tag| tag.label));
         }
-        masked.zeroize();
-        let labels = Zeroizing::new(self.hash.complete(first, &keys, &choices));
         let coin = self.close(channel)?;
         self.check_inputs(channel, coin, &keys, &choices, &tags)?;
         let kept = total - self.params.input_sacrificed();
         let stock = &mut self.shelves.lock().items.stocks[self.pools.len() + 1];
         for (i, item) in stock.room(kept).chunks_exact_mut(INPUT).enumerate() {
             item[..3].copy_from_slice(&labels[i].0);
-            item[3] = tags[i].label;
+            item[3] = tags[i];
             item[4] = Block::new(choices[i].into());
         }
         Ok(())
@@ -563,7 +572,7 @@ impl Supply {
         coin: Block,
         keys: &[Block],
         choices: &[bool],
-        tags: &[Tag],
+        tags: &[Block],
     ) -> Result<(), Fault> {
         let sums = Sums::new(self.session, &self.params, coin);
         let bits = Zeroizing::new(choices.iter().map(|&bit| bit.into()).collect::<Vec<u8>>());
@@ -573,8 +582,7 @@ impl Supply {
         channel.send(tags::JIMU_SUM, &message)?;
         let mut opened = Zeroizing::new(vec![Label::ZERO; sums.count()]);
         channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
-        let tags: Vec<Block> = tags.iter().map(|tag| tag.label).collect();
-        let expected = sums.shifted(sums.of(&tags), &choices, self.delta);
+        let expected = sums.shifted(sums.of(tags), &choices, self.delta);
         let mut good = true;
         for ((label, tag), key) in opened.iter().zip(expected).zip(&*keys) {
             good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(*key);

@@ -425,12 +425,17 @@ impl Supply {
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
         let mut labels = Zeroizing::new(Vec::<Label>::with_capacity(total));
-        self.hash_strip(channel, total, &mut Strip::default(), |_, messages, frame| {
-            labels.extend(messages.iter().map(|message| message.label));
-            let masked: Vec<Block> =
-                keys.iter().zip(&*labels).map(|(&key, label)| key ^ label.key()).collect();
-            frame.extend_from_slice(Block::as_bytes(&masked));
-        })?;
+        let (mut room, mut rest) = (Strip::default(), &keys[..]);
+        for strip in batch::strips(total, 1) {
+            let (keys, others) = rest.split_at(strip);
+            rest = others;
+            self.hash_strip(channel, strip, &mut room, |_, messages, frame| {
+                for (key, message) in keys.iter().zip(messages) {
+                    labels.push(message.label);
+                    frame.extend_from_slice(&(*key ^ message.label.key()).to_bytes());
+                }
+            })?;
+        }
         let coin = self.close(channel)?;
         self.prove_inputs(channel, coin, &labels)?;
         let kept = total - self.params.input_sacrificed();

@@ -10,7 +10,7 @@ use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params, supplies};
 use crate::backends::jimu::depot::Supply;
-use crate::backends::jimu::evaluator::{Escrowed, InputWire};
+use crate::backends::jimu::evaluator::InputWire;
 use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
 use crate::backends::jimu::tags;
 use crate::backends::jimu::{JimuSession, Side};
@@ -119,8 +119,7 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             // The tags of a bucket's base are its first blocks.
             let tags = cores.chunks(stride).flat_map(|core| &core[..6]).copied();
             found.blocks = tags.chain([delta]).collect();
-            let (escrowed, stride) = depot.take_escrowed(core.channels.control(), WIRES)?;
-            for wire in Escrowed::all(&escrowed, stride) {
+            for wire in depot.take_escrowed(core.channels.control(), WIRES)?.all() {
                 found.blocks.extend([wire.tag.label, wire.tag.perm]);
             }
             let wires = depot.take_inputs(core.channels.control(), WIRES)?;
