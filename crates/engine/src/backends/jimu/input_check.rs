@@ -3,7 +3,7 @@
 //! **Construction.** Ours. For hashed labels L_i the keys travel by
 //! correlated OT with the correlation k(Delta): the evaluator obtains k(L_i) + r_i k(Delta) for random
 //! r_i and completes the label with the symbols it watches. An input y is later announced as y + r.
-//! **Messages.** G -> E: corrections, D_i = K_i + k(L_i). Coin: chi_{t,i} in GF(2^8). E -> G: x_t =
+//! **Messages.** G -> E, in strips: corrections, D_i = K_i + k(L_i). Coin: chi_{t,i} in GF(2^8). E -> G: x_t =
 //! sum chi_{t,i} r_i, hash of w_t = sum chi_{t,i} key_i. G -> E: V_t = sum chi_{t,i} L_i + x_t Delta.
 //! **Adversary.** Malicious. The correlation of a COT is one for all i, so a garbler's error is a
 //! wrong correlation, which shows in every sum with x_t != 0, or an error of D_i that does not depend
@@ -17,7 +17,7 @@
 //!
 //! **Private values.** r: the 8 t bits of all x_t are masked by 8 t + rho + 40 sacrificed choice bits. L_i, Delta: V_t is what the
 //! evaluator can compute from w_t and its watched symbols.
-//! **Costs.** 16 bytes a wire beside corrections and COT; combinations x (1 + 48) + 32 bytes a batch.
+//! **Costs.** 16 bytes a wire beside corrections and COT; combinations x (1 + 48) + 32 bytes a batch of up to 2^16 wires, in strips.
 
 use cenote_prim::field::Field;
 use cenote_prim::{Block, RandomOracle, SessionId};

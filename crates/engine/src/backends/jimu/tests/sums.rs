@@ -1,15 +1,16 @@
 //! The information that the sums over the evaluator's input wires give the garbler: none on a wire
 //! that is used.
 
-use cenote_net::Recording;
+use cenote_net::{Fault, Recording};
 use cenote_prim::{Block, SessionId};
 
 use super::hiding::Span;
 use super::{channels, params, supplies};
-use crate::backends::jimu::JimuParams;
+use crate::backends::jimu::evaluator::InputWire;
 use crate::backends::jimu::ihash::{LANES, Label, Message};
-use crate::backends::jimu::input_check::{Sums, batch};
+use crate::backends::jimu::input_check::{Sums, batch, most};
 use crate::backends::jimu::tags;
+use crate::backends::jimu::{JimuParams, MAX_PIECE};
 use crate::options::Rho;
 use crate::parts::tags::{COIN_OPEN, COIN_REPLY};
 
@@ -88,5 +89,57 @@ fn every_sum_of_what_is_shown_has_a_wire_that_nothing_uses() {
         assert!(taken[..used].iter().zip(&messages).all(|(label, wire)| same(label, wire)));
         let spared = &messages[used..];
         assert!(!taken.iter().any(|label| spared.iter().any(|wire| same(label, wire))));
+    }
+}
+
+/// An input of many pieces: so many batches that their round trips are few, in several messages each, and both sides have
+/// the same labels of them all.
+#[test]
+fn an_input_of_many_pieces_takes_as_few_batches_as_they_fit_in() {
+    let params = params(100, Rho::Bits40, false);
+    let whole = most(&params);
+    for (wires, batches) in [(20_000, 1), (whole, 1), (whole + 1, 2)] {
+        let (own, mut other) = channels();
+        let recording = other.record();
+        let pieces = |take: &mut dyn FnMut(usize, usize) -> Result<(), Fault>| {
+            let mut coming = wires;
+            while coming > 0 {
+                let piece = coming.min(MAX_PIECE);
+                take(piece, coming)?;
+                coming -= piece;
+            }
+            Ok(())
+        };
+        let (garbler, evaluator) = supplies(
+            (own, other),
+            &params,
+            61,
+            |channel, depot| {
+                let mut taken: Vec<Label> = Vec::new();
+                pieces(&mut |piece, coming| {
+                    depot.reserve_inputs(channel, piece, coming)?;
+                    let labels = depot.take_inputs(channel, piece)?;
+                    taken.extend_from_slice(bytemuck::cast_slice(&labels));
+                    Ok(())
+                })?;
+                Ok((taken, depot.delta()))
+            },
+            |channel, depot| {
+                let mut taken: Vec<InputWire> = Vec::new();
+                pieces(&mut |piece, coming| {
+                    depot.reserve_inputs(channel, piece, coming)?;
+                    taken.extend(InputWire::all(&depot.take_inputs(channel, piece)?));
+                    Ok(())
+                })?;
+                Ok(taken)
+            },
+        );
+        let ((labels, delta), active) = (garbler.expect("honest"), evaluator.expect("honest"));
+        assert_eq!((labels.len(), active.len(), asked(&recording)), (wires, wires, batches));
+        let right = labels.iter().zip(&active).all(|(label, wire)| {
+            let own = *label ^ delta.times(wire.choice);
+            own.0.iter().zip(&wire.label.0).all(|(a, b)| a.ct_eq(*b))
+        });
+        assert!(right, "{wires}");
     }
 }
