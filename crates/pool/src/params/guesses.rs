@@ -197,9 +197,9 @@ mod tests {
             }
         }
         // Escrow.
-        let sizes = sizes(-44.0, 1.0, 1 << 14);
+        let sizes = sizes(-44.0, 1.0, 1 << 18);
         let contested = |p: &PoolParams| jimu_guesses(p, 1.0).expect("in range").contested_log2;
         let decoys = |p: &PoolParams| jimu_decoys_log2(p, 1.0, 8, 5).expect("in range");
-        assert!(worst(&sizes, contested) <= -12.6 && worst(&sizes, decoys) <= -4.5);
+        assert!(worst(&sizes, contested) <= -11.3 && worst(&sizes, decoys) <= -4.5);
     }
 }

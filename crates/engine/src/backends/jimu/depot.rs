@@ -259,29 +259,26 @@ impl<S: Supply> Depot<S> {
         self.take(channel, self.params.escrow_stock(), count)
     }
 
-    /// Sees to it that `count` wires for the evaluator's inputs are ready; if they are not, as many of the `coming` ones
-    /// as a batch has, for each takes some round trips.
-    pub(super) fn reserve_inputs(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-        coming: usize,
-    ) -> Result<(), Fault> {
-        let at = self.params.escrow_stock() + 1;
-        if self.shelves.sound()?.items.level(at) >= count {
-            return Ok(());
-        }
-        let wires = coming.min(input_check::most(&self.params)).max(count);
-        self.reserve(channel, &[(at, wires)], Phase::Online)
-    }
-
-    /// The next `count` wires for the evaluator's inputs.
+    /// The next `count` wires for the evaluator's inputs, of the `coming` ones that an input takes one piece after the other.
     pub(super) fn take_inputs(
         &mut self,
         channel: &mut Channel,
         count: usize,
+        coming: usize,
     ) -> Result<Secret<Vec<Block>>, Fault> {
-        self.take(channel, self.params.escrow_stock() + 1, count)
+        let at = self.params.escrow_stock() + 1;
+        // As many as a batch has: each takes some round trips.
+        let wires = coming.min(input_check::most(&self.params)).max(count);
+        let enough = move |store: &Ready| store.items.level(at) >= count;
+        let is_there = enough(&self.shelves.lock());
+        if !is_there && self.supply.is_some() {
+            self.reserve(channel, &[(at, wires)], Phase::Online)?;
+        } else if !is_there {
+            // Beside requests the levels of the two sides differ: what one waits for need not be missing at the other, but that it has been ordered is sure.
+            let want = |store: &mut Ready| store.items.wanted[at].now = wires;
+            self.shelves.wait(channel, want, enough)?;
+        }
+        self.take(channel, at, count)
     }
 
     /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that

@@ -92,10 +92,7 @@ impl Executor for Request<'_> {
                     let GarblerSide { depot, request, .. } = &mut **side;
                     match owner {
                         Role::Garbler => request.own_inputs(channel, depot, slots, bits)?,
-                        Role::Evaluator => {
-                            depot.reserve_inputs(channel, slots.len(), coming)?;
-                            request.peer_inputs(channel, depot, slots)?;
-                        }
+                        Role::Evaluator => request.peer_inputs(channel, depot, slots, coming)?,
                     }
                 }
                 Side::Evaluator(side) => {
@@ -103,8 +100,7 @@ impl Executor for Request<'_> {
                     match owner {
                         Role::Garbler => request.peer_inputs(channel, depot, slots)?,
                         Role::Evaluator => {
-                            depot.reserve_inputs(channel, slots.len(), coming)?;
-                            request.own_inputs(channel, depot, slots, bits)?;
+                            request.own_inputs(channel, depot, slots, bits, coming)?;
                         }
                     }
                 }

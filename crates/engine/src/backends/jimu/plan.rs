@@ -24,6 +24,9 @@ const FLYING: u64 = 600;
 /// are no values of the program.
 const INSIDE: [u64; 2] = [100, 280];
 
+/// Bytes of a wire of a batch for inputs, at each side: key, label, tag and choice, what waits for the check, the stock.
+const INPUT: [u64; 2] = [150, 230];
+
 pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
     plan.ot = params.ot;
     plan.then(Phase::Setup, setup(params));
@@ -34,6 +37,12 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
     for (memory, (live, gate)) in plan.memory.iter_mut().zip(LIVE.into_iter().zip(INSIDE)) {
         let values = demand.stats.live_bits.saturating_mul(live);
         *memory = values.saturating_add(fixed + gate * inside);
+    }
+    let of_evaluator = demand.inputs.iter().filter(|(owner, _)| *owner == Evaluator);
+    let largest = of_evaluator.map(|(_, bits)| *bits).max().unwrap_or(0);
+    let batch = largest.min(input_check::most(params) as u64);
+    for (memory, input) in plan.memory.iter_mut().zip(INPUT) {
+        *memory = memory.saturating_add(batch * input);
     }
     // What the evaluator notes of each input until the request ends, to be able to run it again: of few bits but where memories are permuted.
     let each = 1 + costs::ready_bytes(Item::Gadget, params) as u64;

@@ -213,6 +213,7 @@ impl Evaluator {
 
     fn make_inputs(&mut self, missing: usize) -> Result<(), Fault> {
         let (total, sacrificed) = input_batch(&self.params, missing);
+        assert!(total <= 3072, "a batch of the cheater is one strip");
         let mut keys = vec![Block::ZERO; total];
         self.choices.extend(&mut self.channel, &mut keys)?;
         let choices: Vec<bool> = keys.iter().map(|key| key.lsb()).collect();

@@ -298,16 +298,17 @@ impl Evaluator {
         if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.label")) }
     }
 
-    /// The evaluator's own inputs, announced masked by choice bits.
+    /// The evaluator's own inputs, of so many that are coming, announced masked by choice bits.
     pub(super) fn own_inputs(
         &mut self,
         channel: &mut Channel,
         depot: &mut Depot,
         slots: &[usize],
         values: &[bool],
+        coming: usize,
     ) -> Result<(), Fault> {
         self.recovery.own_input(values);
-        let blocks = depot.take_inputs(channel, slots.len())?;
+        let blocks = depot.take_inputs(channel, slots.len(), coming)?;
         let wires: Secret<Vec<InputWire>> = InputWire::all(&blocks).collect();
         channel.set_phase(Phase::Online);
         let flips: Vec<bool> =

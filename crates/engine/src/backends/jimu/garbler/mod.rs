@@ -156,14 +156,15 @@ impl Garbler {
         channel.send(tags::JIMU_LABELS, bytemuck::cast_slice(&labels))
     }
 
-    /// The evaluator's inputs: it announces them masked by its choice bits.
+    /// The evaluator's inputs, of so many that are coming: it announces them masked by its choice bits.
     pub(super) fn peer_inputs(
         &mut self,
         channel: &mut Channel,
         depot: &mut Depot,
         slots: &[usize],
+        coming: usize,
     ) -> Result<(), Fault> {
-        let wires = depot.take_inputs(channel, slots.len())?;
+        let wires = depot.take_inputs(channel, slots.len(), coming)?;
         let labels: &[Label] = bytemuck::cast_slice(&wires);
         channel.set_phase(cenote_net::Phase::Online);
         let masked = channel.recv(tags::JIMU_CHOICES, bits::packed_len(slots.len()))?;

@@ -183,6 +183,32 @@ fn both<G: Send, E>(
     })
 }
 
+/// A garbler that has made some wires for inputs already orders no others before it takes them: its peer, which has not, waits for these alone, not for all
+/// that the input takes.
+#[test]
+fn a_follower_waits_for_no_input_wires_that_its_leader_need_not_order() {
+    const PIECE: usize = 3000;
+    let (waits, hears) = mpsc::channel();
+    let (garbled, evaluated) = both(
+        channels(),
+        move |session| {
+            session.keep(KEPT, KEPT)?;
+            hears.recv().expect("the other side waits");
+            let core = &mut session.core;
+            let Side::Garbler(side) = &mut core.side else { unreachable!() };
+            side.depot.take_inputs(core.channels.control(), PIECE, PIECE).map(drop)
+        },
+        |session| {
+            session.keep(KEPT, KEPT)?;
+            waits.send(()).expect("the other side waits");
+            let core = &mut session.core;
+            let Side::Evaluator(side) = &mut core.side else { unreachable!() };
+            side.depot.take_inputs(core.channels.control(), PIECE, 10 * PIECE).map(drop)
+        },
+    );
+    assert_eq!((garbled, evaluated), (Ok(()), Ok(())));
+}
+
 /// So many ANDs of both sides' bits, of which the last is revealed.
 fn computes(session: &mut JimuSession, role: Role, ands: usize) -> Result<(), Fault> {
     let mut party = session.party();

@@ -104,7 +104,7 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             wires.extend_from_slice(cast_slice(&lease));
             drop(lease);
             let mut labels: Vec<Label> = wires.iter().map(|wire| wire.label).collect();
-            let lease = depot.take_inputs(core.channels.control(), WIRES)?;
+            let lease = depot.take_inputs(core.channels.control(), WIRES, WIRES)?;
             labels.extend_from_slice(cast_slice(&lease));
             labels.extend(labels.clone().iter().map(|label| *label ^ delta));
             labels.push(delta);
@@ -122,7 +122,7 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             for wire in depot.take_escrowed(core.channels.control(), WIRES)?.all() {
                 found.blocks.extend([wire.tag.label, wire.tag.perm]);
             }
-            let wires = depot.take_inputs(core.channels.control(), WIRES)?;
+            let wires = depot.take_inputs(core.channels.control(), WIRES, WIRES)?;
             let wires: Vec<InputWire> = InputWire::all(&wires).collect();
             found.blocks.extend(wires.iter().flat_map(|wire| [wire.tag, wire.label.key()]));
             found.bits.push(wires.iter().map(|wire| wire.choice).collect());

@@ -46,14 +46,14 @@ fn take_a_batch(params: &JimuParams) -> (usize, Block, Vec<Message>, Vec<Label>)
         |channel, depot| {
             let mut taken = Vec::with_capacity(total);
             for _ in 0..total {
-                taken.push(bytemuck::cast_slice(&depot.take_inputs(channel, 1)?)[0]);
+                taken.push(bytemuck::cast_slice(&depot.take_inputs(channel, 1, 1)?)[0]);
             }
             Ok((depot.supply()?.messages(first, total), taken))
         },
         |channel, depot| {
             let mut used = 0;
             for _ in 0..total {
-                depot.take_inputs(channel, 1)?;
+                depot.take_inputs(channel, 1, 1)?;
                 used += usize::from(asked(&recording) == 1);
             }
             Ok(used)
@@ -117,8 +117,7 @@ fn an_input_of_many_pieces_takes_as_few_batches_as_they_fit_in() {
             |channel, depot| {
                 let mut taken: Vec<Label> = Vec::new();
                 pieces(&mut |piece, coming| {
-                    depot.reserve_inputs(channel, piece, coming)?;
-                    let labels = depot.take_inputs(channel, piece)?;
+                    let labels = depot.take_inputs(channel, piece, coming)?;
                     taken.extend_from_slice(bytemuck::cast_slice(&labels));
                     Ok(())
                 })?;
@@ -127,8 +126,8 @@ fn an_input_of_many_pieces_takes_as_few_batches_as_they_fit_in() {
             |channel, depot| {
                 let mut taken: Vec<InputWire> = Vec::new();
                 pieces(&mut |piece, coming| {
-                    depot.reserve_inputs(channel, piece, coming)?;
-                    taken.extend(InputWire::all(&depot.take_inputs(channel, piece)?));
+                    let wires = depot.take_inputs(channel, piece, coming)?;
+                    taken.extend(InputWire::all(&wires));
                     Ok(())
                 })?;
                 Ok(taken)
