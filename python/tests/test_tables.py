@@ -37,3 +37,14 @@ def test_everything_that_is_measured_has_the_paper_beside_it() -> None:
 
 def test_a_table_is_one() -> None:
     assert tables.table(["a", "b"], [[1, "x"]]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
+
+
+def test_large_runs_stay_on_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
+    assert tables.large(False).startswith("With `TABLES=--large`")
+    monkeypatch.setattr(tables, "machine", lambda: "a machine")
+    monkeypatch.setattr(tables, "bench", lambda _: {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}})
+    once = tables.large(True)
+    assert once.startswith("a machine.\n") and "| 1.00 | 60 | 5 |" in once
+    tables.PAGE.write_text(f"# Page\n\n{tables.LARGE}{once}\n## Next\n\nmore\n", encoding="utf-8")
+    assert tables.large(False) == once
