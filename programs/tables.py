@@ -204,7 +204,7 @@ LARGE = "## Large runs\n\n"
 
 
 def large(wanted):
-    """The largest runs: nothing of a program stays in memory. Those of an earlier run of this, with the machine and the day that they say, if it is not `wanted`."""
+    """The largest runs: nothing of a program stays in memory. If they are not `wanted`, those that the page has."""
     if not wanted:
         page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
         earlier = page.partition(LARGE)[2].partition("\n## ")[0]
@@ -390,7 +390,8 @@ Bytes. The garbler of `jimu` makes all but a number and a seal again from its se
 {storage()}
 ## Functions (table 5)
 
-Seconds (on loopback medians of three) and GB both ways; an access reads or writes one of 10,000 blocks of 32 bits. Beside loopback stands what the paper has for its LAN.
+Seconds (on loopback medians of three) and GB both ways; an access reads or writes one of 10,000 blocks of 32 bits. Beside
+loopback stands what the paper has for its LAN.
 
 {applications(chosen.quick)}
 ## Memories by their size

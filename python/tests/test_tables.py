@@ -43,8 +43,13 @@ def test_large_runs_stay_on_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
     assert tables.large(False).startswith("With `TABLES=--large`")
     monkeypatch.setattr(tables, "machine", lambda: "a machine")
-    monkeypatch.setattr(tables, "bench", lambda _: {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}})
+    monkeypatch.setattr(
+        tables,
+        "bench",
+        lambda _: {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}},
+    )
     once = tables.large(True)
-    assert once.startswith("a machine.\n") and "| 1.00 | 60 | 5 |" in once
+    assert once.startswith("a machine.\n")
+    assert "| 1.00 | 60 | 5 |" in once
     tables.PAGE.write_text(f"# Page\n\n{tables.LARGE}{once}\n## Next\n\nmore\n", encoding="utf-8")
     assert tables.large(False) == once
