@@ -274,7 +274,8 @@ impl<S: Supply> Depot<S> {
         if !is_there && self.supply.is_some() {
             self.reserve(channel, &[(at, wires)], Phase::Online)?;
         } else if !is_there {
-            // Beside requests the levels of the two sides differ: what one waits for need not be missing at the other, but that it has been ordered is sure.
+            // Beside requests the levels of the two sides differ for a moment, and a leader that has `count` orders no more for this: a follower may wait
+            // for as many and not for all `wires`.
             let want = |store: &mut Ready| store.items.wanted[at].now = wires;
             self.shelves.wait(channel, want, enough)?;
         }
