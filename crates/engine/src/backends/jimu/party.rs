@@ -87,22 +87,18 @@ impl Executor for Request<'_> {
         let channel = channels.control();
         let mut coming = slots.len();
         for (slots, bits) in pieces(slots, bits, MAX_PIECE) {
-            match side {
-                Side::Garbler(side) => {
-                    let GarblerSide { depot, request, .. } = &mut **side;
-                    match owner {
-                        Role::Garbler => request.own_inputs(channel, depot, slots, bits)?,
-                        Role::Evaluator => request.peer_inputs(channel, depot, slots, coming)?,
-                    }
+            match (&mut *side, owner) {
+                (Side::Garbler(side), Role::Garbler) => {
+                    side.request.own_inputs(channel, &mut side.depot, slots, bits)?;
                 }
-                Side::Evaluator(side) => {
-                    let EvaluatorSide { depot, request, .. } = &mut **side;
-                    match owner {
-                        Role::Garbler => request.peer_inputs(channel, depot, slots)?,
-                        Role::Evaluator => {
-                            request.own_inputs(channel, depot, slots, bits, coming)?;
-                        }
-                    }
+                (Side::Garbler(side), Role::Evaluator) => {
+                    side.request.peer_inputs(channel, &mut side.depot, slots, coming)?;
+                }
+                (Side::Evaluator(side), Role::Garbler) => {
+                    side.request.peer_inputs(channel, &mut side.depot, slots)?;
+                }
+                (Side::Evaluator(side), Role::Evaluator) => {
+                    side.request.own_inputs(channel, &mut side.depot, slots, bits, coming)?;
                 }
             }
             coming -= slots.len();

@@ -4,6 +4,7 @@ use cenote_net::Phase;
 use cenote_net::Role::{Evaluator, Garbler};
 use cenote_ot::watch;
 
+use crate::backends::jimu::batch::strips;
 use crate::backends::jimu::costs::{self, InputBatch, Item};
 use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec, input_check};
@@ -117,16 +118,11 @@ fn batch(params: &JimuParams, item: Item, pool: &PoolSpec, items: usize, extra: 
     let made = costs::strips(params, item, items) + costs::plain_strips(params, extra);
     let checked = pool.check_rate() * items as f64 * costs::check(params, item, 1) as f64;
     let wires = hashed(params, item, items) as u64;
-    batch_end(params).sends(Garbler, made as u64, strips(wires)).sends(
+    batch_end(params).sends(Garbler, made as u64, wires / 3072 + 1).sends(
         Garbler,
         checked as u64,
         checked as u64 / (64 * MAX_PIECE as u64) + 1,
     )
-}
-
-/// Messages of corrections, about.
-fn strips(wires: u64) -> u64 {
-    wires / 3072 + 1
 }
 
 /// Hashed wires of items.
@@ -224,10 +220,10 @@ fn inputs(params: &JimuParams, demand: &Demand, plan: &mut Plan) {
 
 /// A batch of wires for inputs of the evaluator.
 fn input_batch(params: &JimuParams, wires: usize) -> Flow {
-    let parts = InputBatch::new(params, wires);
+    let (parts, strips) = (InputBatch::new(params, wires), strips(wires, 1).count());
     let made = Flow::default()
         .cots(params.ot, Evaluator, wires as u64)
-        .sends(Garbler, parts.strip as u64, strips(wires as u64))
+        .sends(Garbler, parts.strip as u64, strips as u64)
         .and(batch_end(params));
     made.sends(Evaluator, parts.sums as u64, 1).sends(Garbler, parts.proof as u64, 1).waits(3)
 }
