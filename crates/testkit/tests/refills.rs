@@ -68,6 +68,8 @@ fn a_request_waits_only_for_what_is_not_ready() {
     // Two refills and the shares of inputs.
     let before = 2 * slices(&params(&config)) + 1;
     let released = Arc::new(AtomicBool::new(false));
+    // The sides that have seen what they have while the supply waits: it goes on after both, for what it makes may come at once.
+    let seen = AtomicUsize::new(0);
     let (garbler, evaluator) =
         sessions_over(held(before, &released), &config, 1, |session, role| {
             let level = |session: &Session| {
@@ -80,8 +82,13 @@ fn a_request_waits_only_for_what_is_not_ready() {
                 compute(session, role, ready / 3, request)?;
             }
             assert_eq!(level(session), ready - 3 * (ready / 3));
+            seen.fetch_add(1, Ordering::SeqCst);
             thread::scope(|scope| {
                 scope.spawn(|| {
+                    let began = Instant::now();
+                    while seen.load(Ordering::SeqCst) < 2 && began.elapsed() < LIMIT {
+                        thread::sleep(Duration::from_millis(1));
+                    }
                     thread::sleep(Duration::from_millis(50));
                     released.store(true, Ordering::SeqCst);
                 });
