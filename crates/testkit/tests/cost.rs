@@ -231,7 +231,9 @@ fn compare(config: &SessionConfig, name: &str, module: &Module) {
         let place = role as usize;
         assert!(off(predicted.bytes[place], bytes[place]) < 0.1, "bytes from the {role}: {what}");
     }
-    assert_eq!(predicted.rounds, counted.rounds, "rounds: {what}");
+    // Of some hundred refills of a pool the coins may make one more or fewer than the average.
+    let off = predicted.rounds.abs_diff(counted.rounds);
+    assert!(off <= predicted.rounds / 256, "rounds: {what}");
     assert_eq!(demand.stats.ands, ands, "ANDs: {what}");
 }
 

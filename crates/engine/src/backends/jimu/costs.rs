@@ -33,12 +33,12 @@
 //!
 //! | rho | pool | c | m | B, r | AND | in 8 | in 64 | garbler's input | evaluator's | set-up | filling |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|
-//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3510 | 2859 | 2764 | 1092 | 80 | 173 kB | 4 MB |
-//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2643 | 2141 | 2074 | 926 | 80 | 173 kB | 35 MB |
-//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2095 | 1711 | 2017 | 743 | 80 | 173 kB | 365 MB |
-//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1837 | 1691 | 2017 | 743 | 80 | 173 kB | 7409 MB |
-//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4689 | 3633 | 4210 | 1761 | 151 | 384 kB | 582 MB |
-//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7195 | 5518 | 6457 | 2762 | 226 | 649 kB | 839 MB |
+//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3510 | 2859 | 2764 | 1092 | 80 | 159 kB | 4 MB |
+//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2643 | 2141 | 2074 | 926 | 80 | 159 kB | 35 MB |
+//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2095 | 1711 | 2017 | 743 | 80 | 159 kB | 365 MB |
+//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1837 | 1691 | 2017 | 743 | 80 | 159 kB | 7409 MB |
+//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4689 | 3633 | 4210 | 1761 | 151 | 370 kB | 582 MB |
+//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7195 | 5518 | 6457 | 2762 | 226 | 635 kB | 839 MB |
 //!
 //! Pools of wide cores are bounded in memory, so that their buckets do not shrink as those of ANDs.
 //!
@@ -340,13 +340,13 @@ fn cots(params: &JimuParams, count: usize) -> usize {
     params.ot.traffic(count as u64).bytes() as usize
 }
 
-/// The hashed Delta (`jimu.delta`): a bit, a vector of wires, those that are sacrificed.
+/// The hashed Delta (`jimu.delta`): what is added to its key, a vector of wires, those that are sacrificed.
 #[must_use]
 pub fn delta(params: &JimuParams) -> usize {
-    1 + LANES * wire(params) + closing(params)
+    16 + LANES * wire(params) + closing(params)
 }
 
-/// The set-up of a session: two set-ups of correlated OT, two watch lists, Delta.
+/// The set-up of a session: correlated OT, two watch lists, Delta.
 #[must_use]
 pub fn setup(params: &JimuParams) -> usize {
     let cot = params.ot.setup_traffic().bytes() as usize;
@@ -355,7 +355,7 @@ pub fn setup(params: &JimuParams) -> usize {
         let (out, back) = watch::message_len(seeds);
         cots(params, seeds) + out + back
     });
-    2 * cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
+    cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
 }
 
 /// The first filling of a pool, on the average; `None` for a shape that has none.

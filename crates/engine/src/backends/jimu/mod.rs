@@ -14,7 +14,7 @@
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
 //! `params.rs`: everything from rho and the size of the pool.
 //!
-//! **Set-up.** Watch lists (`cenote_ot::watch`); the hashed Delta; correlated OT with k(Delta).
+//! **Set-up.** Correlated OT with k(Delta); over it the watch lists (`cenote_ot::watch`); the hashed Delta.
 //! **Batch** of a pool, G -> E unless said: strips (corrections, tables), closing wires, coin toss,
 //! answer to the consistency check, openings of checked items; survivors change places with drawn
 //! items; inner solders of the drawn buckets.

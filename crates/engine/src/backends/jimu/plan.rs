@@ -102,8 +102,7 @@ fn setup(params: &JimuParams) -> Flow {
             .sends(Evaluator, 0, 1);
     }
     let delta = flow.sends(Garbler, costs::delta(params) as u64, 1).toss();
-    let answer = delta.sends(Garbler, costs::answer(params) as u64, 1);
-    answer.ot_setup(params.ot, Garbler).waits(11)
+    delta.sends(Garbler, costs::answer(params) as u64, 1).waits(8)
 }
 
 /// Returns the traffic that ends a batch beside its bulk: the sacrificed wires, the coin, the

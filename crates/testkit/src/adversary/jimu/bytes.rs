@@ -100,7 +100,6 @@ impl<'p> Jimu<'p> {
         self.sent(tags::JIMU_DELTA, costs::delta(params));
         self.formula.toss();
         self.sent(tags::JIMU_ANSWER, costs::answer(params));
-        self.formula.setup(params.ot, Role::Garbler);
         assert_eq!(self.formula.total() - before, costs::setup(params));
     }
 

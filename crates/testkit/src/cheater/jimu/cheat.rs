@@ -17,10 +17,8 @@ pub enum Cheat {
     Commitment,
     /// Deals one wrong share.
     Share,
-    /// Chooses its seeds so that Delta is zero.
+    /// Chooses its seeds so that Delta can be zero, and makes it so.
     ZeroDelta,
-    /// Sends an undefined flag with Delta.
-    DeltaFlag,
     /// Keeps bit 0 of Delta's key zero.
     EvenDelta,
     /// Opens a coin other than the one committed to, in the toss with this number.
@@ -64,11 +62,11 @@ pub enum Cheat {
     Key,
     /// Sends the key of the other label of an input of the evaluator.
     OtherKey,
-    /// Runs correlated OT with a correlation that is not the key of Delta.
+    /// Has another key of Delta than the correlation of correlated OT.
     Correlation,
     /// Sends a wrong key, and opens the sums that the evaluator has found with it.
     FittingKey,
-    /// Runs correlated OT with another correlation, and opens the sums that the evaluator has found.
+    /// The same, and opens the sums that the evaluator has found.
     FittingCorrelation,
     /// Opens a wrong sum of labels.
     Proof,
@@ -201,7 +199,6 @@ impl Cheat {
         Cheat::Commitment,
         Cheat::Share,
         Cheat::ZeroDelta,
-        Cheat::DeltaFlag,
         Cheat::EvenDelta,
         Cheat::Coin(0),
         Cheat::Coin(2),

@@ -80,17 +80,18 @@ impl Evaluator {
             }
             _ => {}
         }
-        let mut hash = receive_seeds(&mut channel, session, &params, &mut prg)?;
+        let mut choices = params.ot.receiver(&mut channel, &session, 0, &mut prg)?;
+        let seeds = receive_seeds(&mut channel, &mut *choices, session, &params, &mut prg);
+        let mut hash = seeds?;
         let mut tosses = Tosses { session, role: Role::Evaluator, count: 0, cheat };
         let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-        let frame = channel.recv(jimu::tags::JIMU_DELTA, 1 + own + last)?;
+        let frame = channel.recv(jimu::tags::JIMU_DELTA, 16 + own + last)?;
         let mut found = Vec::new();
         hash.keep_watched();
-        let wire = hash.hash(LANES, &frame[1..=own], &mut found)?;
-        let delta = hash.set_delta(wire, frame[0] == 1);
-        hash.close(&frame[1 + own..])?;
+        let wire = hash.hash(LANES, &frame[16..16 + own], &mut found)?;
+        let delta = hash.set_delta(wire, &Label::of_key(first_block(&frame)));
+        hash.close(&frame[16 + own..])?;
         settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
-        let choices = params.ot.receiver(&mut channel, &session, 1, &mut prg)?;
         Ok(Evaluator {
             channel,
             session,
@@ -397,11 +398,11 @@ impl Evaluator {
 /// Both watch lists.
 fn receive_seeds(
     channel: &mut Channel,
+    cot: &mut dyn CotReceive,
     session: SessionId,
     params: &JimuParams,
     prg: &mut Prg,
 ) -> Result<ReedSolomonReceiver, Fault> {
-    let mut cot = params.ot.receiver(channel, &session, 0, prg)?;
     let codes = &params.codes;
     let mut list = |instance, code: &cenote_pool::params::Code, prg: &mut Prg| {
         let (n, w) = (code.n as usize, code.w as usize);

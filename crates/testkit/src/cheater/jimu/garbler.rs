@@ -49,6 +49,7 @@ pub(super) struct Garbler {
 /// The seeds of both codes, of which the peer learns some.
 fn send_seeds(
     channel: &mut Channel,
+    cot: &mut dyn CotSend,
     session: &SessionId,
     params: &JimuParams,
     cheat: Cheat,
@@ -64,8 +65,6 @@ fn send_seeds(
         }
         _ => {}
     }
-    let cot_delta = prg.block().with_lsb(true);
-    let mut cot = params.ot.sender(channel, session, 0, cot_delta, prg)?;
     let mut lists = [Vec::new(), Vec::new()];
     let codes = [&params.codes.labels, &params.codes.perms];
     for (instance, (list, code)) in (0..).zip(lists.iter_mut().zip(codes)) {
@@ -74,7 +73,7 @@ fn send_seeds(
         if cheat == Cheat::ZeroDelta && instance == 0 {
             zero_seeds(&mut list[..code.k as usize]);
         }
-        watch::send(channel, &mut *cot, session, instance, list, code.w as usize, prg)?;
+        watch::send(channel, cot, session, instance, list, code.w as usize, prg)?;
     }
     Ok(lists)
 }
@@ -88,28 +87,27 @@ impl Garbler {
         mut prg: Prg,
     ) -> Result<Garbler, Fault> {
         let cheat = plan.cheat;
-        let [labels, perms] = send_seeds(&mut channel, &session, &params, cheat, &mut prg)?;
+        let mut key = prg.block().with_lsb(true);
+        let mut choices = params.ot.sender(&mut channel, &session, 0, key, &mut prg)?;
+        let lists = send_seeds(&mut channel, &mut *choices, &session, &params, cheat, &mut prg);
+        let [labels, perms] = lists?;
         let mut hash = ReedSolomonSender::new(&params.codes, session, &labels, &perms);
         let mut tosses = Tosses { session, role: Role::Garbler, count: 0, cheat };
-        let (mut messages, mut frame) = (Vec::new(), vec![0]);
+        let (mut messages, mut frame) = (Vec::new(), vec![0; 16]);
         hash.hash(LANES, &mut messages, &mut frame);
-        let mut flip = !messages[0].label.key().lsb();
         match cheat {
-            Cheat::ZeroDelta => flip = false,
-            Cheat::EvenDelta => flip ^= true,
+            Cheat::ZeroDelta => key = Block::ZERO,
+            Cheat::EvenDelta => key ^= Block::ONE,
+            Cheat::Correlation | Cheat::FittingCorrelation => key ^= wrong_key(),
             _ => {}
         }
-        frame[0] = if cheat == Cheat::DeltaFlag { 2 } else { flip.into() };
-        let delta = messages[0].label ^ Label::one().times(flip);
+        let shift = messages[0].label.key() ^ key;
+        frame[..16].copy_from_slice(&shift.to_bytes());
+        let delta = messages[0].label ^ Label::of_key(shift);
         hash.close(&mut frame);
         channel.send(jimu::tags::JIMU_DELTA, &frame)?;
         let coin = tosses.toss(&mut channel, &mut prg)?;
         channel.send(jimu::tags::JIMU_ANSWER, &hash.answer(coin))?;
-        let mut correlation = delta.key().with_lsb(true);
-        if matches!(cheat, Cheat::Correlation | Cheat::FittingCorrelation) {
-            correlation ^= wrong_key();
-        }
-        let choices = params.ot.sender(&mut channel, &session, 1, correlation, &mut prg)?;
         Ok(Garbler {
             pools: Pools::default(),
             history: History::default(),

@@ -136,12 +136,16 @@ impl Supply {
     ) -> Result<Supply, Fault> {
         let (session, kept, found) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
         let mut tosses = Tosses::new(session, Role::Evaluator);
+        if kept.is_none() {
+            count(keeper.as_deref_mut())?;
+        }
+        let mut choices = params.ot.receiver(channel, &session, 0, &mut prg)?;
         let Opened { hash, delta, epoch } = match kept {
             Some(kept) => kept,
             None => {
-                count(keeper.as_deref_mut())?;
                 let keeps = keeper.is_some();
-                let seen = receive_seeds(channel, &session, &params, keeps, &mut prg)?;
+                let cot = &mut *choices;
+                let seen = receive_seeds(channel, cot, &session, &params, keeps, &mut prg)?;
                 let mut hash = seen.hash(&params, session, &mut prg);
                 let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
                 if let Some(keeper) = keeper {
@@ -150,7 +154,6 @@ impl Supply {
                 Opened { hash, delta, epoch: session }
             }
         };
-        let choices = params.ot.receiver(channel, &session, 1, &mut prg)?;
         let compact = params.switches.compact;
         let pools = params.cores().map(|(shape, &spec)| CorePool {
             shape,
@@ -634,12 +637,12 @@ fn read(
 /// Both watch lists.
 fn receive_seeds(
     channel: &mut Channel,
+    cot: &mut dyn CotReceive,
     session: &SessionId,
     params: &JimuParams,
     keeps: bool,
     prg: &mut Prg,
 ) -> Result<Seeds, Fault> {
-    let mut cot = params.ot.receiver(channel, session, 0, prg)?;
     let mut list = |instance, code: &Code, prg: &mut Prg| {
         let (seeds, watched) = (code.n as usize, code.w as usize);
         watch::receive(channel, &mut *cot, session, instance, seeds, watched, prg)
@@ -661,18 +664,20 @@ fn receive_delta(
     prg: &mut Prg,
 ) -> Result<Block, Fault> {
     let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-    let frame = channel.recv(tags::JIMU_DELTA, 1 + own + last)?;
-    let (flip, rest) = frame.split_at(1);
+    let mut shift = [0; size_of::<Block>()];
+    let frame = channel.recv(tags::JIMU_DELTA, shift.len() + own + last)?;
+    let (key, rest) = frame.split_at(shift.len());
+    shift.copy_from_slice(key);
     let (own, last) = rest.split_at(own);
     let mut tags = Vec::new();
     hash.keep_watched();
     let wire = hash.hash(LANES, own, &mut tags)?;
-    let delta = hash.set_delta(wire, flip[0] & 1 == 1);
+    let delta = hash.set_delta(wire, &Label::of_key(Block::from_bytes(shift)));
     hash.close(last)?;
     let coin = tosses.toss(channel, prg)?;
     let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
     hash.check(&hash.held(coin), &answer)?;
-    if flip[0] > 1 || delta.ct_eq(Block::ZERO) {
+    if delta.ct_eq(Block::ZERO) {
         return Err(Fault::Misbehaved("jimu.delta"));
     }
     Ok(delta)

@@ -31,9 +31,9 @@ impl Dealer {
         let first = sender.hash(LANES, &mut messages, &mut corrections);
         receiver.keep_watched();
         receiver.hash(LANES, &corrections, &mut tags).expect("honest");
-        let flip = !messages[0].label.key().lsb();
-        let delta_tag = receiver.set_delta(first, flip);
-        let delta = messages[0].label ^ Label::one().times(flip);
+        let shift = Label::of_key(messages[0].label.key() ^ Block::new(!seed).with_lsb(true));
+        let delta_tag = receiver.set_delta(first, &shift);
+        let delta = messages[0].label ^ shift;
         Dealer { sender, receiver, delta, delta_tag, prg: Prg::new(Block::new(!seed)) }
     }
 

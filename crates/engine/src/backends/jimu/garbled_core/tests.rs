@@ -611,7 +611,7 @@ fn sizes_are_those_of_the_layout() {
 
 #[test]
 fn debug_shows_nothing() {
-    let conflict = Conflict { labels: [Label::one(); 2], wire: 3 };
+    let conflict = Conflict { labels: [Label::of_key(Block::ONE); 2], wire: 3 };
     let shown = format!("{conflict:?} {:?} {:?}", Active::default(), Pair::default());
     assert_eq!(shown, "Conflict(..) Active(..) Pair(..)");
     let evaluation = Evaluation::new(Shape::AND, 3, Block::ONE);

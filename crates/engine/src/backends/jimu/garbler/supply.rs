@@ -96,19 +96,27 @@ impl Supply {
     ) -> Result<Supply, Fault> {
         let (session, kept) = kept::open(channel, session, &params, keeper.as_deref_mut())?;
         let mut tosses = Tosses::new(session, Role::Garbler);
+        // Correlated OT under the key of Delta, which is drawn first where there is none yet.
+        let key = match &kept {
+            Some((_, delta, _)) => delta.key(),
+            None => {
+                count(keeper.as_deref_mut())?;
+                prg.block().with_lsb(true)
+            }
+        };
+        let mut choices = params.ot.sender(channel, &session, 0, key, &mut prg)?;
         let (hash, delta, epoch) = match kept {
             Some(kept) => kept,
             None => {
-                count(keeper.as_deref_mut())?;
-                let (mut hash, seeds) = send_seeds(channel, &session, &params, &mut prg)?;
-                let delta = send_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+                let (mut hash, seeds) =
+                    send_seeds(channel, &mut *choices, &session, &params, &mut prg)?;
+                let delta = send_delta(channel, &mut hash, key, &mut tosses, &mut prg)?;
                 if let Some(keeper) = keeper {
                     kept::begin(keeper, session, (&hash, &seeds), &delta)?;
                 }
                 (hash, delta, session)
             }
         };
-        let choices = params.ot.sender(channel, &session, 1, delta.key(), &mut prg)?;
         let pools = params.cores().map(|(shape, &spec)| CorePool { shape, spec, pool: None });
         let pools: Vec<CorePool> = pools.collect();
         let cores = pools
@@ -500,12 +508,11 @@ pub(super) fn garble(
 /// Both watch lists: the evaluator obtains the seeds of the positions that it watches. Returns all seeds as well.
 fn send_seeds(
     channel: &mut Channel,
+    cot: &mut dyn CotSend,
     session: &SessionId,
     params: &JimuParams,
     prg: &mut Prg,
 ) -> Result<(ReedSolomonSender, Secret<Vec<Block>>), Fault> {
-    let cot_delta = prg.block().with_lsb(true);
-    let mut cot = params.ot.sender(channel, session, 0, cot_delta, prg)?;
     // All items follow from this one block: who stores no pool needs no more (`compact.rs`).
     let mut streams = prg.fork();
     let [labels, perms] = [&params.codes.labels, &params.codes.perms];
@@ -514,7 +521,7 @@ fn send_seeds(
     for (instance, (list, code)) in [(first, labels), (second, perms)].into_iter().enumerate() {
         streams.fill(list);
         let watched = code.w as usize;
-        watch::send(channel, &mut *cot, session, instance as u64, list, watched, prg)?;
+        watch::send(channel, cot, session, instance as u64, list, watched, prg)?;
     }
     Ok((hash_of(params, *session, &seeds), seeds))
 }
@@ -525,22 +532,21 @@ fn hash_of(params: &JimuParams, session: SessionId, seeds: &[Block]) -> ReedSolo
     ReedSolomonSender::new(&params.codes, session, labels, perms)
 }
 
-/// Hashes Delta: the label of wire 0, with bit 0 of its key made 1.
+/// Hashes Delta: the label of wire 0, plus what makes `key` its key, which is public.
 fn send_delta(
     channel: &mut Channel,
     hash: &mut ReedSolomonSender,
+    key: Block,
     tosses: &mut Tosses,
     prg: &mut Prg,
 ) -> Result<Secret<Label>, Fault> {
-    let mut messages = Zeroizing::new(Vec::new());
-    let mut frame = vec![0];
+    let (mut messages, mut frame) = (Zeroizing::new(Vec::new()), vec![0; size_of::<Block>()]);
     hash.hash(LANES, &mut messages, &mut frame);
-    let flip = !messages[0].label.key().lsb();
-    frame[0] = u8::from(flip);
+    let shift = messages[0].label.key() ^ key;
+    frame[..size_of::<Block>()].copy_from_slice(&shift.to_bytes());
     hash.close(&mut frame);
     channel.send(tags::JIMU_DELTA, &frame)?;
     let coin = tosses.toss(channel, prg)?;
     channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
-    let delta = messages[0].label ^ Label::one().times(flip);
-    Ok(Secret::new(delta))
+    Ok(Secret::new(messages[0].label ^ Label::of_key(shift)))
 }

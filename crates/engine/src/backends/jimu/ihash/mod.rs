@@ -193,10 +193,10 @@ pub trait HashReceiver: Recogniser {
     /// Keeps what [`HashReceiver::complete`] needs of the wires hashed up to the next check.
     fn keep_watched(&mut self);
 
-    /// Makes wire number `wire` of this batch, plus the constant [`Label::one`] if `flip`, the
-    /// delta that [`HashReceiver::complete`] adds from now on. Returns the tag of its label.
+    /// Makes wire number `wire` of this batch, plus `shift`, the delta that
+    /// [`HashReceiver::complete`] adds from now on. Returns the tag of its label.
     ///
     /// # Panics
     /// If the wire was not hashed since the last check or not kept.
-    fn set_delta(&mut self, wire: u64, flip: bool) -> Block;
+    fn set_delta(&mut self, wire: u64, shift: &Label) -> Block;
 }

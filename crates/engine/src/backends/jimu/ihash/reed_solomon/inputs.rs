@@ -106,14 +106,12 @@ impl Inputs {
         self.delta = Secret::new(delta);
     }
 
-    /// Takes the label of `wire`, plus [`Label::one`] if `flip`, as Delta.
-    pub(super) fn set_delta(&mut self, wire: u64, flip: bool) {
-        let one = Label::one().0;
+    /// Takes the label of `wire`, plus `shift`, as Delta.
+    pub(super) fn set_delta(&mut self, wire: u64, shift: &Label) {
         let kept = Zeroizing::new(self.of_wires(wire..wire + 1).concat());
         for i in 0..REST {
             // What a label is beyond what its key contributes.
-            let correction = one[i + 1] ^ self.of_keys[i].apply(&one[..1]);
-            self.delta[i] = kept[i] ^ correction.times(flip);
+            self.delta[i] = kept[i] ^ shift.0[i + 1] ^ self.of_keys[i].apply(&shift.0[..1]);
         }
     }
 

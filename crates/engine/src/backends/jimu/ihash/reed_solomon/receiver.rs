@@ -357,12 +357,12 @@ impl HashReceiver for ReedSolomonReceiver {
         self.inputs.start();
     }
 
-    fn set_delta(&mut self, wire: u64, flip: bool) -> Block {
-        self.inputs.set_delta(wire, flip);
+    fn set_delta(&mut self, wire: u64, shift: &Label) -> Block {
+        self.inputs.set_delta(wire, shift);
         let lane = wire.checked_sub(self.batch).and_then(|lane| usize::try_from(lane).ok());
         let tag = lane.and_then(|lane| self.labels.tag_in_batch(lane));
-        let mut one = [Block::ZERO];
-        self.labels.tags_of(&Label::one().0, &mut one);
-        tag.expect("the delta is a wire of this batch") ^ one[0].times(flip)
+        let mut shifted = [Block::ZERO];
+        self.labels.tags_of(&shift.0, &mut shifted);
+        tag.expect("the delta is a wire of this batch") ^ shifted[0]
     }
 }

@@ -618,14 +618,15 @@ fn lengths_and_padding_are_checked_and_end_it() {
 #[test]
 fn input_labels_are_completed_from_their_keys() {
     for rho in RHOS {
-        for flip in [false, true] {
+        let shifts = [Label::ZERO, Label::of_key(Block::new(7 << 60)), Label([Block::new(5); 3])];
+        for shift in shifts {
             let mut setup = Setup::with(rho, 17);
             setup.hash(64);
             setup.receiver.keep_watched();
             let (mut messages, _) = setup.hash(640);
             messages.extend(setup.hash(64).0);
-            let delta = messages[5].label ^ Label::one().times(flip);
-            let tag = setup.receiver.set_delta(64 + 5, flip);
+            let delta = messages[5].label ^ shift;
+            let tag = setup.receiver.set_delta(64 + 5, &shift);
             assert!(setup.receiver.labels_agree(&delta, tag));
             let bits: Vec<bool> = (0..700).map(|i| i % 3 == 0).collect();
             let labels: Vec<Label> = messages[3..]
