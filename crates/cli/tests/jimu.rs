@@ -125,7 +125,6 @@ fn params_show_a_session_unless_a_bound_is_named() {
     assert!((number(&said["gates_per_and"]) - cost).abs() < 1e-9);
     assert_eq!(said["codes"]["labels"], serde_json::json!([88, 48, 32]));
     assert_eq!(said["codes"]["perms"], serde_json::json!([44, 21, 20]));
-    assert_eq!(said["escrow_pool"]["pool"], 262_144);
     let pools = said["mux_pools"].as_object().expect("one for each width");
     assert_eq!(pools.keys().collect::<Vec<_>>(), ["64", "32", "16", "8"]);
     let sum = number(&said["epsilon_log2"]);

@@ -164,13 +164,32 @@ impl RotReceiver {
         assert_eq!(choices.len(), out.len());
         for (choices, out) in choices.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
             self.choose(ch, cot, choices, out)?;
-            unmask(ch, choices, out)?;
+            unmask(ch, choices, out, |_| ())?;
         }
         Ok(())
     }
 
+    /// As [`RotReceiver::choose`] for at most [`BATCH`] choices, in a run of their own; what opens the messages that are not chosen, once `unmask`
+    /// has put them there.
+    pub(crate) fn choose_few(
+        ch: &mut Channel,
+        cot: &mut dyn CotReceive,
+        choices: &[bool],
+        pads: &mut [Block],
+    ) -> Result<Others, Fault> {
+        let start = cot.hash_start();
+        let mut full = Secret::new(vec![Block::ZERO; choices.len().next_multiple_of(ROWS)]);
+        cot.extend(ch, &mut full)?;
+        let macs: Secret<Vec<Block>> = full.iter().copied().take(choices.len()).collect();
+        let random: Secret<Vec<bool>> = macs.iter().map(|mac| mac.lsb()).collect();
+        send_choices(ch, choices, &random)?;
+        pads.copy_from_slice(&macs);
+        RotReceiver { hash: Mitccrh::new(start) }.pads(pads);
+        Ok(Others { start: Secret::new(start), macs, masked: Vec::with_capacity(choices.len()) })
+    }
+
     /// Sends the masked choices of a window; writes the pads to `pads`, for [`unmask`].
-    pub(crate) fn choose(
+    fn choose(
         &mut self,
         ch: &mut Channel,
         cot: &mut dyn CotReceive,
@@ -187,8 +206,32 @@ impl RotReceiver {
     }
 }
 
-/// Receives the masked messages of a window and takes the pads off those that `choices` names.
-pub(crate) fn unmask(ch: &mut Channel, choices: &[bool], pads: &mut [Block]) -> Result<(), Fault> {
+/// The messages that a receiver of chosen OTs did not choose, masked by the pads that Delta gives.
+#[derive(Clone, Debug)]
+pub(crate) struct Others {
+    /// Start point of the hash of the run, whose first key is that of the first OT.
+    pub(crate) start: Secret<Block>,
+    pub(crate) macs: Secret<Vec<Block>>,
+    pub(crate) masked: Vec<Block>,
+}
+
+impl Others {
+    /// The messages, if `delta` is that of the correlated OT.
+    pub(crate) fn open(&self, delta: Block) -> Secret<Vec<Block>> {
+        let mut pads: Secret<Vec<Block>> = self.macs.iter().map(|mac| *mac ^ delta).collect();
+        Mitccrh::new(*self.start).singles(&mut pads);
+        pads.iter_mut().zip(&self.masked).for_each(|(pad, masked)| *pad ^= *masked);
+        pads
+    }
+}
+
+/// Receives the masked messages of a window and takes the pads off those that `choices` names; `other` gets the others, masked.
+pub(crate) fn unmask(
+    ch: &mut Channel,
+    choices: &[bool],
+    pads: &mut [Block],
+    mut other: impl FnMut(Block),
+) -> Result<(), Fault> {
     for (choices, pads) in choices.chunks(BATCH).zip(pads.chunks_mut(BATCH)) {
         let masked = ch.recv(MASKED, 32 * pads.len())?;
         let pairs = masked.as_chunks::<32>().0.iter().map(|pair| {
@@ -196,7 +239,9 @@ pub(crate) fn unmask(ch: &mut Channel, choices: &[bool], pads: &mut [Block]) -> 
             [Block::from_bytes(halves[0]), Block::from_bytes(halves[1])]
         });
         for ((pad, choice), pair) in pads.iter_mut().zip(choices).zip(pairs) {
-            *pad ^= pair[0] ^ (pair[0] ^ pair[1]).times(*choice);
+            let chosen = pair[0] ^ (pair[0] ^ pair[1]).times(*choice);
+            *pad ^= chosen;
+            other(pair[0] ^ pair[1] ^ chosen);
         }
     }
     Ok(())

@@ -29,6 +29,9 @@
 //! Checks: `jimu.watch.share` - shares that are not the committed ones - in [`receive`], before it
 //! says U; `jimu.watch.secret` - a receiver that took more than w seeds - in [`send`], before it
 //! returns: no message that depends on seeds may leave earlier.
+//! What the receiver did not take, the seeds beyond W and shares at W, opens to whoever has its side of the OTs and Delta ([`Sealed`]): an honest sender
+//! never shows that. A sender may have sealed other shares at W than it committed to, or under other keys, unseen; beyond W it may not. A seed beyond W is
+//! whatever its ciphertext opens to: nobody can say that it is another.
 //! Private values: W - in `ot.choices`, masked by random choice bits (see [`crate::rot`]); U does not
 //! depend on it. Seeds not watched - in `ot.masked`, masked by pads that the receiver lacks. U - in
 //! the commitment, as an input of 128 unknown bits of the oracle until n - w shares are known.
@@ -44,7 +47,7 @@ use cenote_net::{Channel, Fault};
 use cenote_prim::{Block, Prg, RandomOracle, Secret, SessionId, bits};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 
-use crate::rot::{RotReceiver, RotSender, unmask};
+use crate::rot::{Others, RotReceiver, RotSender, unmask};
 use crate::tags::{WATCH_COMMIT, WATCH_SECRET};
 use crate::{CotReceive, CotSend, sharing};
 
@@ -73,6 +76,76 @@ pub struct Watch {
     pub positions: Secret<Vec<u8>>,
     /// The seed at each of them.
     pub seeds: Secret<Vec<Block>>,
+    /// What the receiver did not get, as it has it.
+    pub sealed: Sealed,
+}
+
+/// The messages of a watch list that its receiver did not take, which Delta opens. Secret, never printed.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    others: Others,
+    /// All shares.
+    shares: Secret<Vec<Block>>,
+    /// Whether a share was taken, for each place.
+    shared: Secret<Vec<bool>>,
+}
+
+impl Sealed {
+    /// Seeds that are not known.
+    pub fn unwatched(&self) -> usize {
+        self.shared.iter().map(|shared| usize::from(*shared)).sum()
+    }
+
+    /// The places that are not watched, ascending, and the seeds there, if `delta` is that of the correlated OT. The same work for any.
+    pub fn open(&self, delta: Block) -> (Secret<Vec<u8>>, Secret<Vec<Block>>) {
+        let opened = self.others.open(delta);
+        let watched: Secret<Vec<bool>> = self.shared.iter().map(|shared| !shared).collect();
+        gather(&opened, &watched, self.unwatched())
+    }
+
+    /// At how many of the watched places the share that was dealt there opens with `delta`; all of them with that of the correlated OT and an
+    /// honest sender, and with another delta only those that the sender sealed for it as well. The same work for any.
+    pub fn agrees(&self, delta: Block) -> usize {
+        let opened = self.others.open(delta);
+        let places = opened.iter().zip(self.shares.iter()).zip(self.shared.iter());
+        places.map(|((a, b), shared)| usize::from(a.ct_eq(*b) & !shared)).sum()
+    }
+
+    /// Blocks of [`Sealed::to_blocks`] for so many seeds.
+    pub const fn blocks(seeds: usize) -> usize {
+        1 + 3 * seeds
+    }
+
+    /// All but the places, to be kept.
+    pub fn to_blocks(&self) -> Secret<Vec<Block>> {
+        let Others { start, macs, masked } = &self.others;
+        let parts = macs.iter().chain(masked).chain(self.shares.iter());
+        std::iter::once(&**start).chain(parts).copied().collect()
+    }
+
+    /// What [`Sealed::to_blocks`] gave, of a list with these watched places.
+    ///
+    /// # Panics
+    /// If it is not as many blocks as for so many seeds.
+    pub fn from_blocks(blocks: &[Block], positions: &[u8], seeds: usize) -> Sealed {
+        assert_eq!(blocks.len(), Sealed::blocks(seeds));
+        let part = |number: usize| &blocks[1 + number * seeds..][..seeds];
+        let others = Others {
+            start: Secret::new(blocks[0]),
+            macs: part(0).iter().copied().collect(),
+            masked: part(1).to_vec(),
+        };
+        let among = |place: u8| {
+            let watched = positions.iter().map(|position| position.ct_eq(&place));
+            watched.fold(Choice::from(0), |any, here| any | here)
+        };
+        let shared = (0..=u8::MAX).take(seeds).map(|place| !bool::from(among(place)));
+        Sealed {
+            others,
+            shares: part(2).iter().copied().collect(),
+            shared: Secret::new(shared.collect()),
+        }
+    }
 }
 
 /// Lets the peer learn `watched` of `seeds`, at places that this party does not learn. The peer
@@ -125,7 +198,7 @@ pub fn receive(
 ) -> Result<Watch, Fault> {
     check_sizes(seeds, watched)?;
     let shared = places(seeds, watched, prg);
-    let (theirs, messages) = take(ch, cot, &shared)?;
+    let (theirs, messages, others) = take(ch, cot, &shared)?;
     let values = sharing::interpolate(&messages, &shared);
     let ours = commitment(session, instance, watched, &values);
     if !bool::from(ours.ct_eq(&theirs)) {
@@ -133,7 +206,9 @@ pub fn receive(
     }
     ch.send(WATCH_SECRET, &values[0].to_bytes())?;
     ch.flush()?;
-    Ok(gather(&messages, &shared, watched))
+    let (positions, seeds) = gather(&messages, &shared, watched);
+    let shares = values[1..].iter().copied().collect();
+    Ok(Watch { positions, seeds, sealed: Sealed { others, shares, shared } })
 }
 
 fn check_sizes(seeds: usize, watched: usize) -> Result<(), Fault> {
@@ -154,21 +229,19 @@ fn commitment(
     oracle.number(instance).number(watched as u64).blocks(values).digest()
 }
 
-/// Runs the OTs; returns the sender's commitment and the message of each, the second one where
-/// `choices` says so.
-fn take(
-    ch: &mut Channel,
-    cot: &mut dyn CotReceive,
-    choices: &[bool],
-) -> Result<([u8; COMMITMENT], Secret<Vec<Block>>), Fault> {
+/// The sender's commitment; the message of each OT, the second one where choices say so; the other ones, sealed.
+type Taken = ([u8; COMMITMENT], Secret<Vec<Block>>, Others);
+
+/// Runs the OTs.
+fn take(ch: &mut Channel, cot: &mut dyn CotReceive, choices: &[bool]) -> Result<Taken, Fault> {
     let mut messages = Secret::new(vec![Block::ZERO; choices.len()]);
     let mut commitment = [0; COMMITMENT];
     // Choices leave before the commitment is read, which saves half a round: masked, they tell the
     // sender nothing that it could commit by.
-    RotReceiver::new(cot).choose(ch, cot, choices, &mut messages)?;
+    let mut others = RotReceiver::choose_few(ch, cot, choices, &mut messages)?;
     ch.recv_into(WATCH_COMMIT, &mut commitment)?;
-    unmask(ch, choices, &mut messages)?;
-    Ok((commitment, messages))
+    unmask(ch, choices, &mut messages, |other| others.masked.push(other))?;
+    Ok((commitment, messages, others))
 }
 
 /// Draws the watch list: false at `watched` of `n` places, each set of them as likely as any other
@@ -192,7 +265,11 @@ fn is_among_lowest(keys: &[Block], i: usize, count: usize) -> bool {
 }
 
 /// The `watched` places where `shared` is false, and the messages there.
-fn gather(messages: &[Block], shared: &[bool], watched: usize) -> Watch {
+fn gather(
+    messages: &[Block],
+    shared: &[bool],
+    watched: usize,
+) -> (Secret<Vec<u8>>, Secret<Vec<Block>>) {
     let mut positions = Secret::new(vec![0; watched]);
     let mut seeds = Secret::new(vec![Block::ZERO; watched]);
     let mut found = 0u16;
@@ -204,7 +281,7 @@ fn gather(messages: &[Block], shared: &[bool], watched: usize) -> Watch {
         }
         found += u16::from(!shared);
     }
-    Watch { positions, seeds }
+    (positions, seeds)
 }
 
 #[cfg(test)]
@@ -286,8 +363,49 @@ mod tests {
             check(&watch, n, watched);
             let drawn = places(n, watched, &mut prg(2));
             assert!((0..n).all(|i| drawn[i] != watch.positions.contains(&(i as u8))));
-            assert_eq!(format!("{watch:?}"), "Watch { positions: Secret(..), seeds: Secret(..) }");
+            let shown = format!("{watch:?}");
+            assert!(shown.starts_with("Watch { positions: Secret(..), seeds: Secret(..), sealed"));
         }
+    }
+
+    #[test]
+    fn delta_opens_what_was_not_taken_and_nothing_else_does() {
+        let (n, watched) = (44, 20);
+        let ends = both(mem_pair(), sender(n, watched, 1), receiver(n, watched, 2));
+        let Watch { positions, sealed, .. } = ends.1.expect("honest");
+        let blocks = sealed.to_blocks();
+        assert_eq!(blocks.len(), Sealed::blocks(n));
+        for sealed in [&sealed, &Sealed::from_blocks(&blocks, &positions, n)] {
+            assert_eq!((sealed.unwatched(), sealed.agrees(delta())), (n - watched, watched));
+            let (places, opened) = sealed.open(delta());
+            let others = (0..n as u8).filter(|place| !positions.contains(place));
+            assert!(others.eq(places.iter().copied()));
+            let all = seeds(n);
+            assert!(places.iter().zip(&*opened).all(|(i, seed)| *seed == all[usize::from(*i)]));
+            for wrong in [Block::ZERO, delta() ^ Block::new(1 << 127)] {
+                assert_eq!(sealed.agrees(wrong), 0);
+                let (places, opened) = sealed.open(wrong);
+                let same = |(i, seed): (&u8, &Block)| *seed == all[usize::from(*i)];
+                assert!(!places.iter().zip(&*opened).any(same));
+            }
+        }
+    }
+
+    /// A sender that seals another share where the receiver watches is not found out, and opens in one place less.
+    #[test]
+    fn a_wrong_share_at_a_watched_place_does_not_open() {
+        let (n, watched, mut passed) = (9, 4, 0);
+        for seed in 0..40 {
+            let (mut ca, cb) = mem_pair();
+            // A pair of messages is a seed and a share.
+            ca.deviate(tags::MASKED, 0, Deviation::Flip(8 * (32 * 5 + 16)));
+            let ends = both((ca, cb), sender(n, watched, 1), receiver(n, watched, seed));
+            let Ok(Watch { positions, sealed, .. }) = ends.1 else { continue };
+            passed += 1;
+            assert!(positions.contains(&5));
+            assert_eq!(sealed.agrees(delta()), watched - 1);
+        }
+        assert!((5..35).contains(&passed), "{passed} of 40");
     }
 
     #[test]
@@ -366,7 +484,7 @@ mod tests {
         shared: Vec<bool>,
     ) -> impl FnOnce(&mut Channel, &mut IdealReceiver) -> Result<Vec<Block>, Fault> {
         move |ch, cot| {
-            let (_, messages) = take(ch, cot, &shared)?;
+            let (_, messages, _) = take(ch, cot, &shared)?;
             let values = sharing::interpolate(&messages, &shared);
             ch.send(WATCH_SECRET, &values[0].to_bytes())?;
             ch.flush()?;

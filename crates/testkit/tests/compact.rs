@@ -2,7 +2,7 @@
 //! say, and notice every change of what comes again.
 
 use cenote_circuit::Clear;
-use cenote_engine::backends::jimu::costs::{self, Item};
+use cenote_engine::backends::jimu::costs;
 use cenote_engine::backends::jimu::garbled_core::Shape;
 use cenote_engine::backends::jimu::{self, PoolSpec};
 use cenote_engine::{Fault, JimuParams, Receivers, Rho, Role, Session, SessionConfig};
@@ -149,8 +149,8 @@ fn what_comes_again_has_the_bytes_of_the_formulas() {
         let (mut slots, mut nodes) = (0, 0);
         for [again, paths] in bytes {
             // Which slots the coins chose is not seen; how many, follows from the bytes.
-            let drawn = (1..=pool as usize)
-                .find(|n| costs::again(&params, Item::Core(Shape::AND), *n) == again);
+            let drawn =
+                (1..=pool as usize).find(|n| costs::again(&params, Shape::AND, *n) == again);
             slots += drawn.expect("the bytes of so many items");
             assert!(paths.is_multiple_of(32));
             nodes += paths / 32;

@@ -239,7 +239,7 @@ fn sessions_with_a_weak_pool_end_as_the_coins_say() {
         let talks = [Talk::random(Role::Evaluator, *seed)];
         let gates = rehearse(&params, &talks, *seed).gates;
         let bad = &gates.made[..BAD];
-        let plan = Plan::flaws(bad.iter().map(|gate| (*gate, Flaw::Nand)).collect(), vec![]);
+        let plan = Plan::flaws(bad.iter().map(|gate| (*gate, Flaw::Nand)).collect());
         let outcome = run_session(&params, &plan, &talks, Role::Evaluator, *seed);
         let checked = bad.iter().any(|gate| gates.checked.contains(gate));
         let lost = gates.used().any(|bucket| bucket.iter().all(|gate| bad.contains(gate)));

@@ -82,12 +82,7 @@ fn is_any(frame: &RecordedFrame, tags: &[Tag]) -> bool {
 
 /// After how many bits a message repeats itself, if it does.
 fn period(frame: &RecordedFrame) -> Option<usize> {
-    let openings = [
-        jimu::tags::JIMU_CHECK,
-        jimu::tags::JIMU_INNER,
-        jimu::tags::JIMU_ESCROW,
-        jimu::tags::JIMU_OUTER,
-    ];
+    let openings = [jimu::tags::JIMU_CHECK, jimu::tags::JIMU_INNER, jimu::tags::JIMU_OUTER];
     let perms = [jimu::tags::JIMU_PERMS, jimu::tags::JIMU_BOND];
     let labels = [jimu::tags::JIMU_LABELS, jimu::tags::JIMU_PROOF];
     let all: [(&[Tag], usize); 4] =
@@ -95,6 +90,8 @@ fn period(frame: &RecordedFrame) -> Option<usize> {
     all.into_iter().find(|(tags, _)| is_any(frame, tags)).map(|(_, period)| period)
 }
 
+/// Wires that prove the key of Delta.
+const PROVING: usize = 128;
 /// Bytes of corrections of a wire: 40 planes of symbols, 18 of packed ones.
 const PLANES: usize = 58;
 
@@ -103,7 +100,9 @@ const PLANES: usize = 58;
 fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
     let (len, last) = (frame.payload.len(), 64 * COMBINATIONS[0].max(COMBINATIONS[1]));
     if is_any(frame, &[jimu::tags::JIMU_DELTA]) {
-        return vec![(1, 64), (1 + 64 * PLANES, last)];
+        // The key's difference, a vector with Delta's wire and those that prove it, keys of these.
+        let lanes = 64 + PROVING;
+        return vec![(16, lanes), (16 + lanes * PLANES + 16 * PROVING, last)];
     }
     if is_any(frame, &[jimu::tags::JIMU_CLOSE]) {
         return vec![(0, last)];
@@ -111,7 +110,7 @@ fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
     if !is_any(frame, &[jimu::tags::JIMU_STRIP]) {
         return Vec::new();
     }
-    // ANDs, gadgets, wires for inputs, wires that go into escrow: wires and further bytes of each.
+    // ANDs, wires for inputs, wires in escrow: wires and further bytes of each.
     let found = [(3, 144), (1, 16), (1, 0)].into_iter().filter_map(|(wires, more)| {
         let lanes = |items: usize| (wires * items).next_multiple_of(64);
         let items = (1..=4096).find(|items| lanes(*items) * PLANES + more * items == len);
@@ -121,11 +120,10 @@ fn corrections(frame: &RecordedFrame) -> Vec<(usize, usize)> {
 }
 
 /// Whether a bit may be padding: a permutation message has 126 bits, its corrections fill a quarter
-/// of their last plane, and the flag of Delta is one bit.
+/// of their last plane.
 fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
     let (period, planes) = (period(frame), corrections(frame));
     let answer = is_any(frame, &[jimu::tags::JIMU_ANSWER]).then(|| 64 * COMBINATIONS[0] * LABEL);
-    let delta = is_any(frame, &[jimu::tags::JIMU_DELTA]);
     move |bit| match period {
         Some(OPENING) => bit % OPENING >= LABEL + 126,
         Some(PERM) => bit % PERM >= 126,
@@ -136,13 +134,12 @@ fn padding(frame: &RecordedFrame) -> impl Fn(usize) -> bool {
                 let plane = first + (PLANES - 1) * lanes..first + PLANES * lanes;
                 plane.contains(&(bit / 8)) && bit % 8 >= 2
             };
-            let flags = delta && (1..8).contains(&bit);
-            planes.iter().any(last) || flags || perms.is_some_and(|bit| bit % PERM >= 126)
+            planes.iter().any(last) || perms.is_some_and(|bit| bit % PERM >= 126)
         }
     }
 }
 
-/// A message by its name; strips of ANDs, of gadgets and of inputs are laid out each in its way.
+/// A message by its name; strips of ANDs, of inputs and of escrow are laid out each in its way.
 fn name_of(frame: &RecordedFrame) -> String {
     let known = tags::all().chain(ot::ALL).find(|tag| tag.id == frame.tag);
     let name = known.map_or("?", |tag| tag.name);

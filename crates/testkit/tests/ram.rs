@@ -426,7 +426,7 @@ fn a_cheater_of_wrk_that_changes_a_memory_between_jobs_gets_no_wrong_row() {
 /// The session in which accesses to a memory are a moment.
 fn few_batches() -> JimuParams {
     let mut params = tiny();
-    (params.ands.batch, params.escrow.batch) = (1024, 1024);
+    params.ands.batch = 1024;
     params
 }
 

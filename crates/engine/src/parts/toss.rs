@@ -25,6 +25,11 @@ impl Tosses {
         Tosses { session, role, count: 0, replied: 0 }
     }
 
+    /// The session whose coins these are.
+    pub(crate) const fn session(&self) -> SessionId {
+        self.session
+    }
+
     /// A joint coin.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! for good. The argument is in `docs/protocols/jimu.md`.
 
 use super::jimu::{MAX_BAD_ITEMS, check};
-use super::recurrence::{binomial_log2, draw_log2, sum_log2};
+use super::recurrence::{draw_log2, sum_log2};
 use super::{ParamsError, PoolParams, check_bucket};
 
 /// Where bad items of one pool come to lie over its life. Each is the base-2 logarithm of an average, that
@@ -60,31 +60,6 @@ fn meetings(pool: u64, bucket: u32, bad: u64) -> [f64; 2] {
     [draws + items, draws + sum_log2(draw[bucket / 2 + 1..].iter().copied())]
 }
 
-/// `log2` of how many wrong Deltas, on average, `needed` of `tried` buckets that are drawn one after the
-/// other open for, each because of a bad item made for that Delta alone.
-///
-/// `b` bad items are made for `b / needed` wrong Deltas at most; and those of one meet in so few buckets
-/// only if all but the first are drawn within `tried` buckets.
-///
-/// # Errors
-/// Arguments out of range.
-pub fn jimu_decoys_log2(
-    params: &PoolParams,
-    detection: f64,
-    tried: u32,
-    needed: u32,
-) -> Result<f64, ParamsError> {
-    check(params.pool, params.epsilon_log2, detection)?;
-    check_bucket(params.bucket)?;
-    let near = (f64::from(tried * params.bucket) / params.pool as f64).log2().min(0.0);
-    let met = |(bad, passed): (u64, f64)| {
-        let sets = binomial_log2(bad, needed) + f64::from(needed - 1) * near;
-        passed + sets.min((bad as f64 / f64::from(needed)).log2())
-    };
-    let enough = survivors(params, detection).filter(|(bad, _)| *bad >= u64::from(needed));
-    Ok(enough.map(met).fold(f64::NEG_INFINITY, f64::max))
-}
-
 /// Numbers of bad items, and `log2` of the chance that all of them pass their check; up to a number that
 /// passes so seldom that more of them do not matter.
 fn survivors(params: &PoolParams, detection: f64) -> impl Iterator<Item = (u64, f64)> {
@@ -117,11 +92,6 @@ mod tests {
             found.push(next);
         }
         found
-    }
-
-    /// The most of a figure over all sizes.
-    fn worst(sizes: &[PoolParams], figure: impl Fn(&PoolParams) -> f64) -> f64 {
-        sizes.iter().map(figure).fold(f64::NEG_INFINITY, f64::max)
     }
 
     #[test]
@@ -157,25 +127,6 @@ mod tests {
         }
     }
 
-    /// By hand, for items of which half are checked: each bad one halves the chance.
-    #[test]
-    fn decoys_are_counted_by_pairs_that_are_drawn_close_together() {
-        let decoys = |pool: u64, needed: u32| {
-            let (epsilon_log2, check_rate) = (-40.0, 0.5);
-            let (gates_per_and, error_log2) = (8.0, epsilon_log2);
-            let bucket = 4;
-            let params =
-                PoolParams { pool, epsilon_log2, bucket, check_rate, gates_per_and, error_log2 };
-            jimu_decoys_log2(&params, 1.0, 8, needed).expect("in range")
-        };
-        // 32 of 2^20 items are drawn within 8 buckets: 2^-15. Three items make three pairs, C(3, 2).
-        assert!((decoys(1 << 20, 2) - (3f64.log2() - 3.0 - 15.0)).abs() < 1e-9);
-        // Five items make ten triples, C(5, 3), of which two members are drawn close to the first.
-        assert!((decoys(1 << 20, 3) - (10f64.log2() - 5.0 - 30.0)).abs() < 1e-9);
-        // In a small pool all are drawn close together, and two items serve one wrong Delta.
-        assert!((decoys(16, 2) + 2.0).abs() < 1e-9);
-    }
-
     /// The figures of docs/protocols/jimu.md, for all sizes that sessions take.
     #[test]
     fn bad_items_seldom_meet_whatever_the_size() {
@@ -196,10 +147,5 @@ mod tests {
                 assert!(near, "2^{epsilon}: {found} is not just below {}", most[figure]);
             }
         }
-        // Escrow.
-        let sizes = sizes(-44.0, 1.0, 1 << 18);
-        let contested = |p: &PoolParams| jimu_guesses(p, 1.0).expect("in range").contested_log2;
-        let decoys = |p: &PoolParams| jimu_decoys_log2(p, 1.0, 8, 5).expect("in range");
-        assert!(worst(&sizes, contested) <= -11.3 && worst(&sizes, decoys) <= -4.5);
     }
 }

@@ -29,7 +29,7 @@ mod wrk;
 use serde::Serialize;
 
 pub use code::{Code, HashCodes, hash_codes};
-pub use guesses::{Guesses, jimu_decoys_log2, jimu_guesses};
+pub use guesses::{Guesses, jimu_guesses};
 pub use jimu::{jimu, jimu_adaptive_error_log2, jimu_with_bucket};
 pub use one_shot::{OneShotParams, one_shot, one_shot_bucket, one_shot_minimum_batch};
 pub use wrk::{wrk_adaptive_error_log2, wrk_bucket, wrk_error_log2, wrk_minimum_pool};

@@ -11,40 +11,8 @@ use crate::backends::jimu::ihash::LANES;
 use crate::parts::toss::Coins;
 use crate::session::store_fault;
 
-/// The kind of items that a pool holds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Kind {
-    /// Garbled cores of one shape.
-    Core(Shape),
-    /// Escrow gadgets, whose ciphertext has this many blocks.
-    Escrow(usize),
-}
-
-impl Kind {
-    /// Hashed wires of an item.
-    pub(super) fn wires(self) -> usize {
-        match self {
-            Kind::Core(shape) => shape.wires(),
-            Kind::Escrow(_) => 1,
-        }
-    }
-
-    /// Blocks of an item's tables.
-    pub(super) fn table_blocks(self) -> usize {
-        match self {
-            Kind::Core(shape) => shape.table_blocks(),
-            Kind::Escrow(blocks) => blocks,
-        }
-    }
-
-    /// Bits of the input on which an item is checked.
-    pub(super) fn inputs(self) -> usize {
-        match self {
-            Kind::Core(shape) => shape.inputs(),
-            Kind::Escrow(_) => 0,
-        }
-    }
-
+/// Names of what holds cores of one shape.
+impl Shape {
     /// Name of the pool, for journals and in the occupancy.
     pub(super) fn pool_name(self) -> String {
         format!("pool.{}", self.name())
@@ -59,50 +27,22 @@ impl Kind {
     pub(super) fn stock_name(self) -> String {
         format!("stock.{}", self.name())
     }
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Core(shape) => shape.name(),
-            Kind::Escrow(_) => "escrow",
-        }
-    }
 }
 
+/// The name of the stock of wires in escrow.
+pub(super) const ESCROW: &str = "stock.escrow";
 /// The name of the stock of wires for the evaluator's inputs.
 pub(super) const INPUTS: &str = "stock.input";
 
-/// An empty stock of wires for the evaluator's inputs, in `stride` blocks.
-pub(super) fn input_stock(stride: usize) -> Stock {
-    Stock::new(INPUTS, stride)
-}
-
-/// Which of a supply's pools.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// Of cores.
-    Core(usize),
-    Escrow,
-}
-
-impl Place {
-    /// Pool number `at` of all, where so many are of cores.
-    pub(super) fn at(at: usize, cores: usize) -> Place {
-        if at < cores { Place::Core(at) } else { Place::Escrow }
-    }
-
-    /// Its number among all pools, where so many are of cores.
-    pub(super) fn of(self, cores: usize) -> usize {
-        match self {
-            Place::Core(at) => at,
-            Place::Escrow => cores,
-        }
-    }
+/// Empty stocks of single wires, in so many blocks each: those in escrow, those for the evaluator's inputs.
+pub(super) fn stocks_of_wires(escrowed: usize, inputs: usize) -> [Stock; 2] {
+    [Stock::new(ESCROW, escrowed), Stock::new(INPUTS, inputs)]
 }
 
 /// The level of a pool that lies on disk, full.
-pub(super) fn waiting(kind: Kind, spec: &PoolSpec) -> Level {
+pub(super) fn waiting(shape: Shape, spec: &PoolSpec) -> Level {
     let capacity = spec.capacity as u64;
-    Level { level: capacity, made: capacity, ..Level::unfilled(kind.pool_name(), spec.capacity) }
+    Level { level: capacity, made: capacity, ..Level::unfilled(shape.pool_name(), spec.capacity) }
 }
 
 /// Wires of a strip, about: what one message brings, small enough for the caches.
@@ -117,6 +57,15 @@ const NEAR_WIRES: usize = 1024;
 /// How many items of `wires` wires each to work on at a time.
 pub(super) fn near(wires: usize) -> usize {
     (NEAR_WIRES / wires).max(1)
+}
+
+/// Fewest and most wires of a batch for escrow.
+const FEWEST_ESCROWED: usize = 1 << 11;
+pub(super) const MOST_ESCROWED: usize = 1 << 16;
+
+/// Wires in escrow of the next batch when `missing` are needed.
+pub(super) fn escrow(missing: usize) -> usize {
+    lanes(missing.clamp(FEWEST_ESCROWED, MOST_ESCROWED))
 }
 
 /// Vectors that hold `wires`.
@@ -142,7 +91,7 @@ pub(super) fn pieces(total: usize, most: usize) -> impl Iterator<Item = usize> {
 /// Which items of a batch are checked and which survive, by their index in the batch.
 pub(super) struct Selection {
     pub(super) checked: Vec<usize>,
-    /// [`Kind::inputs`] bits for each checked item.
+    /// [`Shape::inputs`] bits for each checked item.
     pub(super) inputs: Vec<bool>,
     pub(super) survivors: Vec<usize>,
     /// The words that follow, for the draws.
@@ -151,13 +100,13 @@ pub(super) struct Selection {
 
 impl Selection {
     /// `coin` was tossed after all of the batch was sent.
-    pub(super) fn new(coin: Block, spec: &PoolSpec, kind: Kind, items: usize) -> Selection {
+    pub(super) fn new(coin: Block, spec: &PoolSpec, shape: Shape, items: usize) -> Selection {
         let mut coins = Coins::new(coin);
         let (mut checked, mut inputs, mut survivors) = (vec![], vec![], vec![]);
         for item in 0..items {
             if (coins.word() as u32) < spec.check_below {
                 checked.push(item);
-                inputs.extend(bits(&mut coins, kind.inputs()));
+                inputs.extend(bits(&mut coins, shape.inputs()));
             } else {
                 survivors.push(item);
             }

@@ -43,7 +43,8 @@ use cenote_prim::merkle::{MerkleHash, Node};
 use cenote_prim::planes::to_blocks;
 use cenote_prim::{Block, SessionId};
 
-use super::batch::{Kind, lanes};
+use super::batch::lanes;
+use super::garbled_core::Shape;
 
 /// Nodes of a message at most.
 pub(super) const MAX_NODES: usize = 2048;
@@ -65,11 +66,11 @@ impl Leaves {
 
     /// Appends the leaves of items to `out`. `strip` is what a strip of them consists of:
     /// corrections, then tables.
-    pub(super) fn of(&mut self, kind: Kind, numbers: &[u64], strip: &[u8], out: &mut Vec<Node>) {
+    pub(super) fn of(&mut self, shape: Shape, numbers: &[u64], strip: &[u8], out: &mut Vec<Node>) {
         if numbers.is_empty() {
             return;
         }
-        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let (wires, blocks) = (shape.wires(), shape.table_blocks());
         let (corrections, tables) = strip.split_at(strip.len() - 16 * numbers.len() * blocks);
         let lanes = lanes(numbers.len() * wires);
         let column = corrections.len().div_ceil(16 * lanes);
@@ -101,8 +102,8 @@ impl Leaves {
 }
 
 /// Bytes of a message with `items` items, whose corrections have this length.
-pub(super) fn again_len(kind: Kind, items: usize, corrections: usize) -> usize {
-    items * (size_of::<u64>() + 16 * kind.table_blocks()) + corrections
+pub(super) fn again_len(shape: Shape, items: usize, corrections: usize) -> usize {
+    items * (size_of::<u64>() + 16 * shape.table_blocks()) + corrections
 }
 
 /// Appends numbers to a message.
@@ -167,7 +168,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backends::jimu::garbled_core::Shape;
     use cenote_pool::{MemoryJournal, Pool};
     use cenote_prim::Prg;
 
@@ -201,13 +201,8 @@ mod tests {
 
     #[test]
     fn every_byte_of_an_item_is_in_its_leaf_and_no_other_byte() {
-        for (kind, planes) in [
-            (Kind::Core(Shape::AND), 58),
-            (Kind::Core(Shape::MUXES[3]), 80),
-            (Kind::Escrow(1), 58),
-            (Kind::Escrow(2), 64),
-        ] {
-            let (items, wires, tables) = (5, kind.wires(), 16 * kind.table_blocks());
+        for (shape, planes) in [(Shape::AND, 58), (Shape::MUXES[3], 80), (Shape::MUXES[2], 64)] {
+            let (items, wires, tables) = (5, shape.wires(), 16 * shape.table_blocks());
             let lanes = lanes(items * wires);
             let numbers: Vec<u64> = (0..items as u64).map(|i| 1000 + i * i).collect();
             let mut strip = vec![0; planes * lanes + items * tables];
@@ -215,7 +210,7 @@ mod tests {
             let mut all = Leaves::new(SessionId([1; 32]));
             let mut leaves = |numbers: &[u64], strip: &[u8]| {
                 let mut out = Vec::new();
-                all.of(kind, numbers, strip, &mut out);
+                all.of(shape, numbers, strip, &mut out);
                 out
             };
             let good = leaves(&numbers, &strip);
@@ -247,7 +242,6 @@ mod tests {
         frame.extend([5, 6]);
         let (numbers, rest) = decode_numbers(&frame, 3);
         assert_eq!((numbers.as_slice(), rest), (&[1, u64::MAX, 3 << 33][..], &[5, 6][..]));
-        let kind = Kind::Escrow(2);
-        assert_eq!(again_len(kind, 3, 100), 3 * (8 + 32) + 100);
+        assert_eq!(again_len(Shape::AND, 3, 100), 3 * (8 + 144) + 100);
     }
 }

@@ -10,11 +10,10 @@
 //! | what | bytes | function |
 //! |---|---|---|
 //! | making a core of l lanes | (2l + 1) c + 144 l | [`strips`] |
-//! | making an escrow gadget | c + P | [`strips`] |
-//! | showing a checked core, a gadget | (2l + 1) m, m | [`check`] |
+//! | making a wire in escrow | c | [`plain_strips`] |
+//! | showing a checked core | (2l + 1) m | [`check`] |
 //! | end of a batch | 64 t c + 96 + 64 (48 t_l + P t_p) | [`closing`], [`TOSS`], [`answer`] |
 //! | inner solders of a bucket | (B - 1) (2l + 1) m | [`inner`] |
-//! | solders of a wire in escrow | B m | [`escrow`] |
 //! | outer solders of a core | (l + 1) m | [`outer`] |
 //! | compact storage: an old item again | 8 and what making it took | [`again`] |
 //! | and of k of n slots: a node | 32, k log2(n / k) times about | [`rest_nodes`] |
@@ -23,7 +22,7 @@
 //! of 64. In steady state, what survives the check of a batch leaves the pool in buckets:
 //!
 //! - [`core()`]: B / (1 - r) (made + r shown + end / N) + inner + outer;
-//! - [`wire_in_escrow`]: B / (1 - r) (made + r shown + end / N) + c / (1 - r) + solders;
+//! - [`wire_in_escrow`]: c + end / N, of N wires;
 //! - [`garbler_input`]: 48 and a wire in escrow;
 //! - [`evaluator_input`]: one bit, c + 16, a correlated OT, and a share of the check of a batch;
 //! - [`output`]: P to the evaluator; a bit more to both; to the garbler, P, a bit and a wire in escrow.
@@ -33,12 +32,12 @@
 //!
 //! | rho | pool | c | m | B, r | AND | in 8 | in 64 | garbler's input | evaluator's | set-up | filling |
 //! |---|---|---|---|---|---|---|---|---|---|---|---|
-//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3510 | 2859 | 2764 | 1092 | 80 | 159 kB | 4 MB |
-//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2643 | 2141 | 2074 | 926 | 80 | 159 kB | 35 MB |
-//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2095 | 1711 | 2017 | 743 | 80 | 159 kB | 365 MB |
-//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1837 | 1691 | 2017 | 743 | 80 | 159 kB | 7409 MB |
-//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4689 | 3633 | 4210 | 1761 | 151 | 370 kB | 582 MB |
-//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7195 | 5518 | 6457 | 2762 | 226 | 635 kB | 839 MB |
+//! | 40 | 10000 | 58 | 64 | 6, 12.1 % | 3510 | 2859 | 2764 | 108 | 80 | 172 kB | 4 MB |
+//! | 40 | 100000 | 58 | 64 | 5, 5.5 % | 2643 | 2141 | 2074 | 108 | 80 | 172 kB | 35 MB |
+//! | 40 | 1048576 | 58 | 64 | 4, 5.3 % | 2095 | 1711 | 2017 | 108 | 80 | 172 kB | 365 MB |
+//! | 40 | 16777216 | 58 | 64 | 3, 19.3 % | 1837 | 1691 | 2017 | 108 | 80 | 172 kB | 7409 MB |
+//! | 64 | 1048576 | 125 | 80 | 6, 4.2 % | 4689 | 3633 | 4210 | 178 | 151 | 411 kB | 582 MB |
+//! | 80 | 1048576 | 196 | 80 | 7, 6.0 % | 7195 | 5518 | 6457 | 253 | 226 | 694 kB | 839 MB |
 //!
 //! Pools of wide cores are bounded in memory, so that their buckets do not shrink as those of ANDs.
 //!
@@ -53,42 +52,14 @@
 use cenote_ot::watch;
 use cenote_prim::planes::packed6;
 
-use super::batch::{self, Kind, lanes};
+use super::batch::{self, lanes};
 use super::compact::again_len;
 use super::input_check;
 use super::params::{JimuParams, PoolSpec};
-use crate::backends::jimu::escrow::record_blocks;
 use crate::backends::jimu::garbled_core::{Shape, inner_len, ready_blocks};
-use crate::backends::jimu::ihash::{LANES, Label, encoded_len};
+use crate::backends::jimu::ihash::{LANES, Label, ReedSolomonEscrow, encoded_len};
 use crate::parts::coin::{COMMIT_LEN, OPENING_LEN, REPLY_LEN};
 use crate::party::Receivers;
-
-/// The kind of items that a pool holds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Item {
-    /// Garbled cores.
-    Core(Shape),
-    /// Escrow gadgets.
-    Gadget,
-}
-
-impl Item {
-    pub(super) fn kind(self, params: &JimuParams) -> Kind {
-        match self {
-            Item::Core(shape) => Kind::Core(shape),
-            Item::Gadget => Kind::Escrow(perm(params) / 16),
-        }
-    }
-
-    /// The pool of such items; `None` for a shape that has none.
-    #[must_use]
-    pub fn pool(self, params: &JimuParams) -> Option<&PoolSpec> {
-        match self {
-            Item::Core(shape) => params.cores().find(|pool| pool.0 == shape).map(|(_, spec)| spec),
-            Item::Gadget => Some(&params.escrow),
-        }
-    }
-}
 
 /// Corrections of a hashed wire.
 #[must_use]
@@ -112,13 +83,12 @@ pub fn opening(params: &JimuParams) -> usize {
 
 /// Fresh items with their tables, all strips of a batch (`jimu.strip`).
 #[must_use]
-pub fn strips(params: &JimuParams, item: Item, items: usize) -> usize {
-    let kind = item.kind(params);
-    let wires = batch::strips(items, kind.wires()).map(|strip| lanes(strip * kind.wires()));
-    wires.sum::<usize>() * wire(params) + items * 16 * kind.table_blocks()
+pub fn strips(params: &JimuParams, shape: Shape, items: usize) -> usize {
+    let wires = batch::strips(items, shape.wires()).map(|strip| lanes(strip * shape.wires()));
+    wires.sum::<usize>() * wire(params) + items * 16 * shape.table_blocks()
 }
 
-/// Wires that are to go into escrow (`jimu.strip`).
+/// Wires without tables (`jimu.strip`).
 #[must_use]
 pub fn plain_strips(params: &JimuParams, wires: usize) -> usize {
     batch::strips(wires, 1).map(lanes).sum::<usize>() * wire(params)
@@ -144,20 +114,18 @@ pub fn answer(params: &JimuParams) -> usize {
 
 /// Openings of checked items (`jimu.check`).
 #[must_use]
-pub fn check(params: &JimuParams, item: Item, checked: usize) -> usize {
-    checked * item.kind(params).wires() * opening(params)
+pub fn check(params: &JimuParams, shape: Shape, checked: usize) -> usize {
+    checked * shape.wires() * opening(params)
 }
 
-/// A batch of `items` fresh items, of which `checked` are checked, with as many plain wires as
-/// `extra` says: all messages up to the check.
+/// A batch of `items` fresh items, of which `checked` are checked: all messages up to the check.
 #[must_use]
-pub fn batch(params: &JimuParams, item: Item, items: usize, extra: usize, checked: usize) -> usize {
-    strips(params, item, items)
-        + plain_strips(params, extra)
+pub fn batch(params: &JimuParams, shape: Shape, items: usize, checked: usize) -> usize {
+    strips(params, shape, items)
         + closing(params)
         + TOSS
         + answer(params)
-        + check(params, item, checked)
+        + check(params, shape, checked)
 }
 
 /// Items of the next batch while a pool still misses so many.
@@ -172,18 +140,11 @@ pub fn inner(params: &JimuParams, shape: Shape, pool: &PoolSpec, buckets: usize)
     buckets * inner_len(shape, pool.bucket) * opening(params)
 }
 
-/// Solders of gadgets to wires (`jimu.escrow`).
-#[must_use]
-pub fn escrow(params: &JimuParams, wires: usize) -> usize {
-    wires * params.escrow.bucket * opening(params)
-}
-
 /// Old items of so many slots, in compact storage (`jimu.again`).
 #[must_use]
-pub fn again(params: &JimuParams, item: Item, slots: usize) -> usize {
-    let kind = item.kind(params);
-    let strips = batch::strips(slots, kind.wires());
-    strips.map(|items| again_len(kind, items, lanes(items * kind.wires()) * wire(params))).sum()
+pub fn again(params: &JimuParams, shape: Shape, slots: usize) -> usize {
+    let strips = batch::strips(slots, shape.wires());
+    strips.map(|items| again_len(shape, items, lanes(items * shape.wires()) * wire(params))).sum()
 }
 
 /// Slots of a pool that so many buckets are drawn from, on the average.
@@ -210,27 +171,17 @@ fn passed_over(pool: &PoolSpec, buckets: usize, slots: usize) -> f64 {
     once.product::<f64>().powi(buckets as i32)
 }
 
-/// Bytes that the evaluator keeps of an item in a stored pool.
-#[must_use]
-pub fn row_bytes(item: Item, params: &JimuParams) -> usize {
-    match item {
-        Item::Core(shape) => super::params::row_bytes(shape),
-        Item::Gadget => 16 * (perm(params) / 16 + 4),
-    }
-}
-
 /// Bytes that the evaluator keeps of a ready bucket.
 #[must_use]
-pub fn ready_bytes(item: Item, params: &JimuParams) -> usize {
-    match (item, item.pool(params)) {
-        (Item::Core(shape), Some(pool)) => 16 * ready_blocks(shape, pool.bucket),
-        (Item::Gadget, Some(pool)) => 16 * (2 + pool.bucket * record_blocks(perm(params) / 16)),
-        (_, None) => 0,
-    }
+pub fn ready_bytes(shape: Shape, pool: &PoolSpec) -> usize {
+    16 * ready_blocks(shape, pool.bucket)
 }
 
-/// Wires in escrow that stay ready beside those that are taken.
-pub const RESERVE: usize = super::ESCROW_RESERVE;
+/// Bytes that the evaluator keeps of a wire in escrow: tags, and corrections of its permutation message.
+#[must_use]
+pub fn escrowed_bytes(params: &JimuParams) -> usize {
+    32 + 16 * ReedSolomonEscrow::correction_blocks(&params.codes)
+}
 
 /// Outer solders of a core of this shape (`jimu.outer`): all that is online about it.
 #[must_use]
@@ -241,30 +192,40 @@ pub fn outer(params: &JimuParams, shape: Shape) -> usize {
 /// A core of this shape in steady state, on the average; `None` without a pool of such.
 #[must_use]
 pub fn core(params: &JimuParams, shape: Shape) -> Option<f64> {
-    let item = Item::Core(shape);
-    let pool = item.pool(params)?;
-    let (made, buckets) = steady(params, item, pool, 0);
+    let pool = params.pool_of(shape)?;
+    let (made, buckets) = steady(params, shape, pool);
     Some(made / buckets + (inner(params, shape, pool, 1) + outer(params, shape)) as f64)
 }
 
-/// A wire in escrow in steady state, on the average.
+/// Wires of the next batch for escrow when `missing` are needed.
+#[must_use]
+pub fn escrow_batch(missing: usize) -> usize {
+    batch::escrow(missing)
+}
+
+/// The messages of a batch of `wires` wires in escrow.
+#[must_use]
+pub fn escrow(params: &JimuParams, wires: usize) -> usize {
+    plain_strips(params, wires) + closing(params) + TOSS + answer(params)
+}
+
+/// A wire in escrow, many at a time.
 #[must_use]
 pub fn wire_in_escrow(params: &JimuParams) -> f64 {
-    let pool = &params.escrow;
-    let (made, buckets) = steady(params, Item::Gadget, pool, pool.batch / pool.bucket);
-    made / buckets + escrow(params, 1) as f64
+    let wires = escrow_batch(usize::MAX / 2);
+    escrow(params, wires) as f64 / wires as f64
 }
 
 /// Bytes of a batch and buckets that it gives, on the average; what is sent again in compact storage
 /// counts.
-fn steady(params: &JimuParams, item: Item, pool: &PoolSpec, extra: usize) -> (f64, f64) {
+fn steady(params: &JimuParams, shape: Shape, pool: &PoolSpec) -> (f64, f64) {
     let checked = pool.check_rate() * pool.batch as f64;
-    let made = batch(params, item, pool.batch, extra, 0) as f64;
+    let made = batch(params, shape, pool.batch, 0) as f64;
     let buckets = (pool.batch as f64 - checked) / pool.bucket as f64;
-    let mut bytes = made + checked * check(params, item, 1) as f64;
+    let mut bytes = made + checked * check(params, shape, 1) as f64;
     if params.switches.compact {
         let slots = drawn_slots(pool, buckets as usize) as usize;
-        bytes += again(params, item, slots) as f64 + 32.0 * rest_nodes(pool, buckets as usize);
+        bytes += again(params, shape, slots) as f64 + 32.0 * rest_nodes(pool, buckets as usize);
     }
     (bytes, buckets)
 }
@@ -340,13 +301,20 @@ fn cots(params: &JimuParams, count: usize) -> usize {
     params.ot.traffic(count as u64).bytes() as usize
 }
 
-/// The hashed Delta (`jimu.delta`): what is added to its key, a vector of wires, those that are sacrificed.
+/// The hashed Delta (`jimu.delta`): what is added to its key, a vector of wires, those that prove it with their masked keys, those that are sacrificed.
 #[must_use]
 pub fn delta(params: &JimuParams) -> usize {
-    16 + LANES * wire(params) + closing(params)
+    let proving = proving(params);
+    16 + (LANES + proving) * wire(params) + 16 * proving + closing(params)
 }
 
-/// The set-up of a session: correlated OT, two watch lists, Delta.
+/// Wires by which a set-up proves Delta, and their correlated OTs.
+#[must_use]
+pub fn proving(params: &JimuParams) -> usize {
+    input_check::none(params)
+}
+
+/// The set-up of a session: correlated OT, two watch lists, Delta and its proof.
 #[must_use]
 pub fn setup(params: &JimuParams) -> usize {
     let cot = params.ot.setup_traffic().bytes() as usize;
@@ -355,19 +323,21 @@ pub fn setup(params: &JimuParams) -> usize {
         let (out, back) = watch::message_len(seeds);
         cots(params, seeds) + out + back
     });
-    cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params)
+    let InputBatch { cots, sums, proof, .. } = InputBatch::new(params, proving(params));
+    let proof = cots + sums + proof;
+    cot + lists.iter().sum::<usize>() + delta(params) + TOSS + answer(params) + proof
 }
 
 /// The first filling of a pool, on the average; `None` for a shape that has none.
 #[must_use]
-pub fn filling(params: &JimuParams, item: Item) -> Option<f64> {
-    let pool = item.pool(params)?;
+pub fn filling(params: &JimuParams, shape: Shape) -> Option<f64> {
+    let pool = params.pool_of(shape)?;
     let rate = pool.check_rate();
     let (mut missing, mut bytes) = (pool.capacity as f64, 0.0);
     while missing > 0.5 {
         let items = pool.fresh(missing.ceil() as usize);
-        bytes += batch(params, item, items, 0, 0) as f64;
-        bytes += rate * check(params, item, items) as f64;
+        bytes += batch(params, shape, items, 0) as f64;
+        bytes += rate * check(params, shape, items) as f64;
         missing -= items as f64 * (1.0 - rate);
     }
     Some(bytes)
@@ -395,10 +365,10 @@ mod tests {
             assert_eq!(wires, [65, 33, 17, 9]);
             assert_eq!(outer(&params, Shape::AND), 2 * opening(&params));
             // Three wires an AND, 129 a core of 64, which take three vectors.
-            let made = |item, items| strips(&params, item, items);
-            assert_eq!(made(Item::Core(Shape::AND), 64), 64 * (3 * wire(&params) + 144));
-            assert_eq!(made(Item::Core(Shape::MUXES[0]), 1), 3 * 64 * wire(&params) + 64 * 144);
-            assert_eq!(made(Item::Gadget, 64), 64 * (wire(&params) + perm(&params)));
+            let made = |shape, items| strips(&params, shape, items);
+            assert_eq!(made(Shape::AND, 64), 64 * (3 * wire(&params) + 144));
+            assert_eq!(made(Shape::MUXES[0], 1), 3 * 64 * wire(&params) + 64 * 144);
+            assert_eq!(plain_strips(&params, 60), 64 * wire(&params));
         }
     }
 
@@ -410,7 +380,7 @@ mod tests {
         let rate = 100.0 * params.ands.check_rate();
         let lane = |s: Shape| core(&params, s).expect("a pool") / s.ands() as f64;
         let [wide, .., eight] = Shape::MUXES.map(lane);
-        let filling = filling(&params, Item::Core(Shape::AND)).expect("a pool") / 1e6;
+        let filling = filling(&params, Shape::AND).expect("a pool") / 1e6;
         [
             format!("//! | {} | {pool}", rho.bits()),
             format!("{} | {} | {bucket}, {rate:.1} %", wire(&params), opening(&params)),

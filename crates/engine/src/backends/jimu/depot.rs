@@ -7,6 +7,7 @@
 //! **Checks.** Items come here after all checks of their batch and of their own solders. Once one has failed in the thread of the supply,
 //! nothing leaves, and the channel of requests is cancelled (`parts/shelves.rs`).
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,11 +16,11 @@ use cenote_net::{Canceller, Channel, Channels, Counters, Fault, Phase, Role};
 use cenote_pool::{Journal, Lease, Level, Occupancy, Stock};
 use cenote_prim::{Block, Secret, SessionId};
 
-use super::input_check;
-use super::kept::{MOST_KEPT, WIRES};
+use super::ihash::Statement;
+use super::kept::{MOST_KEPT, WIRES, other_size};
 use super::params::JimuParams;
 use super::refiller::Refiller;
-use super::{ESCROW_RESERVE, MAX_STOCK};
+use super::{MAX_STOCK, batch, input_check};
 use crate::parts::keeper::{Keeper, KeptPool, POOL_PART};
 use crate::parts::notes::{kept, locked, unkept};
 use crate::parts::shelves::{self, Marks, start};
@@ -27,6 +28,8 @@ use crate::session::store_fault;
 
 /// The number of the supply's channel.
 const CHANNEL: u32 = 1;
+/// The part of a snapshot that has the evaluator's statements about wires in escrow.
+const STATEMENTS: &str = "statements";
 /// How long an orderly end waits for the batch that is being made.
 const LAST_BATCH: Duration = Duration::from_secs(10);
 
@@ -39,9 +42,14 @@ pub(super) type Ready = shelves::Store<Items>;
 pub(super) struct Items {
     pub(super) stocks: Vec<Stock>,
     wanted: Vec<Wanted>,
-    /// Levels of the pools of cores and of gadgets.
+    /// Levels of the pools.
     pools: Vec<Level>,
+    /// The evaluator's, of the batches of wires in escrow that are ready.
+    stated: Vec<Stated>,
 }
+
+/// A batch of wires in escrow: the numbers of its items, and what it states.
+pub(super) type Stated = (Range<u64>, Arc<Statement>);
 
 /// The items of a stock that are wanted.
 #[derive(Clone, Copy, Default)]
@@ -62,12 +70,64 @@ impl Items {
     /// Nothing ready.
     pub(super) fn new(stocks: Vec<Stock>) -> Items {
         let wanted = vec![Wanted::default(); stocks.len()];
-        Items { stocks, wanted, pools: Vec::new() }
+        Items { stocks, wanted, pools: Vec::new(), stated: Vec::new() }
     }
 
-    /// Number of the stock of wires for inputs.
-    pub(super) fn inputs(&self) -> usize {
-        self.stocks.len() - 1
+    /// Number of the stock of wires in escrow, behind those of cores; that of wires for inputs comes next.
+    pub(super) fn escrow(&self) -> usize {
+        self.stocks.len() - 2
+    }
+
+    /// Takes wires in escrow of a batch that states this.
+    pub(super) fn put_escrowed(&mut self, blocks: &[Block], statement: Statement) {
+        let at = self.escrow();
+        let stock = &mut self.stocks[at];
+        let (first, wires) = (stock.numbers().end, blocks.len() / stock.stride());
+        stock.room(wires).copy_from_slice(blocks);
+        self.stated.push((first..first + wires as u64, Arc::new(statement)));
+    }
+
+    /// What is stated of wires in escrow with these numbers, the first that are ready or were taken last.
+    pub(super) fn stated(&mut self, items: &Range<u64>) -> Vec<Stated> {
+        self.stated.retain(|(of, _)| of.end > items.start);
+        self.stated.iter().filter(|(of, _)| of.start < items.end).cloned().collect()
+    }
+
+    /// All that is stated of what is ready, to be kept.
+    fn statements(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (items, statement) in &self.stated {
+            let Statement { first, vectors, sacrificed, seed, sums } = &**statement;
+            let numbers = [items.start, items.end, *first, *vectors, *sacrificed];
+            bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
+            bytes.extend_from_slice(&seed.to_bytes());
+            bytes.extend_from_slice(Block::as_bytes(sums));
+        }
+        bytes
+    }
+
+    /// Takes over what [`Items::statements`] gave, of a code of so many places.
+    fn put_back_statements(&mut self, bytes: &[u8], places: usize) -> Result<(), Fault> {
+        let each = 5 * 8 + 16 + 16 * places;
+        if !bytes.len().is_multiple_of(each) {
+            return Err(other_size(STATEMENTS));
+        }
+        self.stated.extend(bytes.chunks_exact(each).map(|bytes| {
+            let (numbers, rest) = bytes.split_at(5 * 8);
+            let number =
+                |i: usize| numbers.as_chunks().0.get(i).map_or(0, |n| u64::from_le_bytes(*n));
+            let blocks: Vec<Block> =
+                rest.as_chunks().0.iter().map(|bytes| Block::from_bytes(*bytes)).collect();
+            let statement = Statement {
+                first: number(2),
+                vectors: number(3),
+                sacrificed: number(4),
+                seed: blocks[0],
+                sums: blocks[1..].to_vec(),
+            };
+            (number(0)..number(1), Arc::new(statement))
+        }));
+        Ok(())
     }
 
     /// Items ready in stock number `at`.
@@ -116,7 +176,7 @@ impl Ready {
 
 /// One side's supply.
 pub(super) trait Supply: Send + 'static {
-    /// A batch of what stock number `at` holds; of wires for inputs `missing`, or some more or fewer. What draws from a pool is charged to `buckets`.
+    /// A batch of what stock number `at` holds; of single wires `missing`, or some more or fewer. What draws from a pool is charged to `buckets`.
     fn make(
         &mut self,
         channel: &mut Channel,
@@ -125,7 +185,7 @@ pub(super) trait Supply: Send + 'static {
         buckets: Phase,
     ) -> Result<(), Fault>;
 
-    /// Fills pool number `at` of cores, or that of gadgets behind them, unless it is full.
+    /// Fills pool number `at`, unless it is full.
     fn fill(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault>;
 
     /// Levels of all pools.
@@ -235,40 +295,15 @@ impl<S: Supply> Depot<S> {
         Ok(())
     }
 
-    /// The next `count` items of stock number `at`, when they are there. Wires in escrow that the evaluator keeps for its own use stay.
+    /// The next `count` single wires of stock number `at`, of the `coming` ones that are taken one piece after the other, and their numbers.
     fn take(
         &mut self,
         channel: &mut Channel,
-        at: usize,
-        count: usize,
-    ) -> Result<Secret<Vec<Block>>, Fault> {
-        let spare = if at == self.params.escrow_stock() { ESCROW_RESERVE } else { 0 };
-        self.reserve(channel, &[(at, count + spare)], Phase::Online)?;
-        let Ready { items, notes, .. } = &mut *self.shelves.sound()?;
-        let lease = items.stocks[at].reserve(notes, count).map_err(store_fault)?;
-        self.taken();
-        Ok(Secret::new(lease.to_vec()))
-    }
-
-    /// The next `count` wires soldered to escrow.
-    pub(super) fn take_escrowed(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-    ) -> Result<Secret<Vec<Block>>, Fault> {
-        self.take(channel, self.params.escrow_stock(), count)
-    }
-
-    /// The next `count` wires for the evaluator's inputs, of the `coming` ones that an input takes one piece after the other.
-    pub(super) fn take_inputs(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-        coming: usize,
-    ) -> Result<Secret<Vec<Block>>, Fault> {
-        let at = self.params.escrow_stock() + 1;
+        (at, most): (usize, usize),
+        (count, coming): (usize, usize),
+    ) -> Result<(Secret<Vec<Block>>, Range<u64>), Fault> {
         // As many as a batch has: each takes some round trips.
-        let wires = coming.min(input_check::most(&self.params)).max(count);
+        let wires = coming.min(most).max(count);
         let enough = move |store: &Ready| store.items.level(at) >= count;
         let is_there = enough(&self.shelves.lock());
         if !is_there && self.supply.is_some() {
@@ -279,28 +314,51 @@ impl<S: Supply> Depot<S> {
             let want = |store: &mut Ready| store.items.wanted[at].now = wires;
             self.shelves.wait(channel, want, enough)?;
         }
-        self.take(channel, at, count)
+        let Ready { items, notes, .. } = &mut *self.shelves.sound()?;
+        let stock = &mut items.stocks[at];
+        let first = stock.numbers().start;
+        let lease = stock.reserve(notes, count).map_err(store_fault)?;
+        self.taken();
+        Ok((Secret::new(lease.to_vec()), first..first + count as u64))
     }
 
-    /// The pools of ANDs and of escrow gadgets. Those of wider cores are filled by the first request that
-    /// has a multiplexer for them.
+    /// The next `count` wires in escrow, of the `coming` ones that are taken one piece after the other, and their numbers.
+    pub(super) fn take_escrowed(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        coming: usize,
+    ) -> Result<(Secret<Vec<Block>>, Range<u64>), Fault> {
+        let stock = (self.params.escrow_stock(), batch::MOST_ESCROWED);
+        self.take(channel, stock, (count, coming))
+    }
+
+    /// The next `count` wires for the evaluator's inputs, of the `coming` ones that an input takes one piece after the other.
+    pub(super) fn take_inputs(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        coming: usize,
+    ) -> Result<Secret<Vec<Block>>, Fault> {
+        let stock = (self.params.escrow_stock() + 1, input_check::most(&self.params));
+        self.take(channel, stock, (count, coming)).map(|(wires, _)| wires)
+    }
+
+    /// The pool of ANDs. Those of wider cores are filled by the first request that has a multiplexer for them.
     pub(super) fn fill(&mut self, channel: &mut Channel) -> Result<(), Fault> {
-        let escrow = self.params.escrow_stock();
         let Some(supply) = &mut self.supply else {
-            // They are full as soon as anything comes out of them.
-            return self.reserve(channel, &[(0, 1), (escrow, 1)], Phase::Preprocess);
+            // It is full as soon as anything comes out of it.
+            return self.reserve(channel, &[(0, 1)], Phase::Preprocess);
         };
         supply.fill(channel, 0)?;
-        supply.fill(channel, escrow)?;
         self.shelves.pools_are(supply.levels());
         Ok(())
     }
 
     /// Makes `ands` single ANDs ready, and some wires for inputs and in escrow.
     pub(super) fn stock(&mut self, channel: &mut Channel, ands: usize) -> Result<(), Fault> {
-        let escrow = self.params.escrow_stock();
-        let (inputs, escrowed) = self.params.spare(self.is_kept());
-        let wanted = [(0, ands.min(self.most())), (escrow + 1, inputs), (escrow, escrowed)];
+        let (escrow, spare) = (self.params.escrow_stock(), self.params.spare(self.is_kept()));
+        let wanted = [(0, ands.min(self.most())), (escrow + 1, spare), (escrow, spare)];
         self.reserve(channel, &wanted, Phase::Preprocess)
     }
 
@@ -317,13 +375,13 @@ impl<S: Supply> Depot<S> {
         role: Role,
         (low, high): (usize, usize),
     ) -> Result<(), Fault> {
-        let (inputs, escrowed) = self.params.spare(self.is_kept());
+        let spare = self.params.spare(self.is_kept());
         let (escrow, most) = (self.params.escrow_stock(), self.most());
         self.shelves.want(|store| {
             let wanted = &mut store.items.wanted;
             wanted[0].kept = Marks::new(low, high, most);
-            for (at, high) in [(escrow, escrowed), (escrow + 1, inputs)] {
-                wanted[at].kept = Marks::new(high.div_ceil(2), high, most);
+            for at in [escrow, escrow + 1] {
+                wanted[at].kept = Marks::new(spare.div_ceil(2), spare, most);
             }
         });
         let Some(supply) = self.supply.take_if(|_| channels.can_open()) else { return Ok(()) };
@@ -364,6 +422,7 @@ impl<S: Supply> Depot<S> {
         for stock in &mut items.stocks {
             notes.put_back(&keeper, stock)?;
         }
+        items.put_back_statements(&keeper.part(STATEMENTS)?, self.params.codes.perms.n as usize)?;
         notes.journal.reserve(WIRES, 0..hashed).map_err(|no| store_fault(no.into()))?;
         notes.keeper = Some(Arc::new(Mutex::new(keeper)));
         Ok(())
@@ -480,15 +539,17 @@ pub(super) fn save<S: Supply>(
     // The shelves are locked before the keeper, never the other way.
     let has_made = locked(&keeper).has_made();
     let pools = last.then(|| supply.kept_pools());
-    let (mut stocks, mut items) = (Vec::new(), None);
+    let (mut stocks, mut items, mut stated) = (Vec::new(), None, Vec::new());
     let mut numbers: Vec<_> = shelves.lock().items.stocks.iter().map(Stock::numbers).collect();
     numbers.push(supply.hashed()..supply.hashed());
     if has_made {
         let named = |stock: &Stock| (stock.name().to_owned(), kept(stock));
         stocks = shelves.lock().items.stocks.iter().map(named).collect();
+        stated = shelves.lock().items.statements();
         items = last.then(|| supply.pool_bytes()).transpose()?;
     }
     let parts = stocks.iter().map(|(name, bytes)| (name.as_str(), &bytes[..]));
+    let parts = parts.chain(has_made.then_some((STATEMENTS, &stated[..])));
     let parts = parts.chain(items.as_ref().map(|items| (POOL_PART, &items[..])));
     let parts: Vec<_> = parts.collect();
     locked(&keeper).save(channel, &numbers, pools.as_deref(), &[], &parts)?;

@@ -37,6 +37,11 @@ pub(super) fn batch(params: &JimuParams, missing: usize) -> usize {
     (missing + params.input_sacrificed()).clamp(FEWEST, MOST).next_multiple_of(ROW)
 }
 
+/// Wires of which none is kept, by which a set-up proves that the key of Delta is the correlation of correlated OT.
+pub(super) fn none(params: &JimuParams) -> usize {
+    params.input_sacrificed().next_multiple_of(ROW)
+}
+
 /// Wires that a batch gives at most.
 pub(super) fn most(params: &JimuParams) -> usize {
     MOST - params.input_sacrificed()

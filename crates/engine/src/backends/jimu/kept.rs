@@ -3,10 +3,10 @@
 //! **Construction.** docs/protocols/epoch.md, the burn variant (`parts/keeper.rs`); what is particular to this backend:
 //! docs/protocols/jimu.md, "What is kept". An epoch is one watch list and one Delta.
 //! **Kept.** Garbler: the seeds of the hash, Delta; messages of ready wires; which item lies in which slot of a pool. Evaluator: its places and
-//! seeds, the seed of its compressing matrices, the tag of Delta; ready buckets, wires in escrow and wires for inputs; the rows of
+//! seeds, what the watch lists have in escrow, the seed of its compressing matrices, the tag of Delta; ready buckets, wires in escrow and wires for inputs; the rows of
 //! pools, or their roots in compact storage; two labels of one wire, if it saw any.
 //! **Made anew in each connection.** Base OTs and the OT for the evaluator's inputs, under the same k(Delta); coins, coefficients, hashes of reports.
-//! **What must never repeat under one Delta or one watch list.** Wire numbers, which are places in the streams of the hash and tweaks of gate hashes and gadgets: numbered like
+//! **What must never repeat under one Delta or one watch list.** Wire numbers, which are places in the streams of the hash and tweaks of gate hashes: numbered like
 //! a stock ([`WIRES`]), on disk before the first correction of a wire leaves. Ready items: as in any epoch. Steps of a pool: none is
 //! undone, as a pool is taken off the disk before anything is made.
 //! **Adversary.** Malicious, either party: any check that fails ends the epoch, so there is one try at the watch list in it as in a session. What a garbler
@@ -20,7 +20,7 @@
 use cenote_net::{Fault, Fingerprint, Role};
 use cenote_prim::{Block, RandomOracle, Secret, SessionId};
 
-use super::batch::{INPUTS, Kind};
+use super::batch::{ESCROW, INPUTS};
 use super::garbled_core::Conflict;
 use super::ihash::Label;
 use super::params::JimuParams;
@@ -40,10 +40,8 @@ pub(super) const MOST_KEPT: usize = 1 << 20;
 
 /// The stocks whose items are numbered for the life of an epoch, in the order in which the supplies have them, and the wires.
 pub(super) fn stocks(params: &JimuParams) -> Vec<String> {
-    let cores = params.cores().map(|(shape, _)| Kind::Core(shape));
-    // Whatever its messages are.
-    let kinds = cores.chain([Kind::Escrow(1)]).map(Kind::stock_name);
-    kinds.chain([INPUTS.to_owned(), WIRES.to_owned()]).collect()
+    let cores = params.cores().map(|(shape, _)| shape.stock_name());
+    cores.chain([ESCROW, INPUTS, WIRES].map(str::to_owned)).collect()
 }
 
 /// What the items of an epoch depend on besides its keys: all that both sides agree on but the OT, which is made anew.

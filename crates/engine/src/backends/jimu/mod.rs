@@ -5,7 +5,7 @@
 //! repaired (docs/protocols/jimu.md): gates garbled and hashed with no circuit in mind, some checked, the rest
 //! kept in a pool from which each logical AND draws a bucket; one good member is enough.
 //! **Parts.** Hash: `ihash`. Garbling, checking, soldering, evaluating: `garbled_core`.
-//! Escrow: `escrow`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
+//! Escrow: `evaluator::escrow` and `ihash`. Inputs of the evaluator: `input_check`. Batches and pools: `batch`,
 //! `store` and the supply of each role; pools that are not stored: `compact`; ready items: `depot`;
 //! made beside requests: `refiller`. Requests:
 //! `garbler`, `evaluator`, `party`.
@@ -14,7 +14,7 @@
 //! **Adversary.** Malicious, either party; random-oracle and ideal-cipher model. **Parameters.**
 //! `params.rs`: everything from rho and the size of the pool.
 //!
-//! **Set-up.** Correlated OT with k(Delta); over it the watch lists (`cenote_ot::watch`); the hashed Delta.
+//! **Set-up.** Correlated OT with k(Delta); over it the watch lists (`cenote_ot::watch`); the hashed Delta, with the proof of k(Delta).
 //! **Batch** of a pool, G -> E unless said: strips (corrections, tables), closing wires, coin toss,
 //! answer to the consistency check, openings of checked items; survivors change places with drawn
 //! items; inner solders of the drawn buckets.
@@ -32,13 +32,11 @@
 //! - `jimu.delta`: Delta is not zero \[any label\].
 //! - `jimu.hash.codeword`: hashes are of codewords; catches words half-way between two \[any use of
 //!   a tag of the batch\].
-//! - `jimu.check`: opened cores and gadgets; catches bad tables, a wrong Delta in a gate, bad escrow
-//!   \[survivors enter the pool\].
+//! - `jimu.check`: opened cores; catches bad tables, a wrong Delta in a gate \[survivors enter the pool\].
 //! - `jimu.merkle`: items sent again, in compact storage; catches all but what the slot of the pool
 //!   held \[their solders\].
-//! - `jimu.inner`, `jimu.escrow`: solders made ahead; catch openings that were not hashed \[the
-//!   bucket is ready\].
-//! - `jimu.input.sum`, `jimu.input.proof`: the evaluator's input wires \[y + r\].
+//! - `jimu.inner`: solders made ahead; catches openings that were not hashed \[the bucket is ready\].
+//! - `jimu.input.sum`, `jimu.input.proof`: the evaluator's input wires, and those that prove k(Delta) \[y + r; the end of the set-up\].
 //! - `jimu.input.label`: the label is one of the wire's two \[its use\].
 //! - `jimu.outer`: solders of a chunk \[its evaluation\].
 //! - `jimu.output.perm`, `jimu.output.bond`: opened permutation messages \[the output; the report\].
@@ -59,7 +57,6 @@ mod batch;
 mod compact;
 pub mod costs;
 mod depot;
-pub mod escrow;
 mod evaluator;
 pub mod garbled_core;
 mod garbler;
@@ -103,16 +100,12 @@ use crate::options::{Opt, OptValue, SessionConfig, Values};
 use crate::parts::keeper::{CONNECTIONS_LOG2, Keeper};
 use crate::parts::kept::Kept;
 use crate::session::{Job, run_and_check};
-use batch::Kind;
 use evaluator::Replay;
 use garbled_core::{Conflict, Shape};
 use kept::Found;
 
 /// Most openings, labels or outputs of one message.
 pub(crate) const MAX_PIECE: usize = 1 << 13;
-
-/// Wires in escrow that are always ready: the evaluator tries a candidate for Delta on them.
-const ESCROW_RESERVE: usize = 8;
 
 /// Stack of a replay: a job must not need more there than on a main thread.
 const STACK: usize = 8 << 20;
@@ -390,7 +383,7 @@ impl Live for JimuSession {
     }
 
     fn ready(&self) -> Option<Level> {
-        self.occupancy().and_then(|all| all.of(&Kind::Core(Shape::AND).stock_name()).cloned())
+        self.occupancy().and_then(|all| all.of(&Shape::AND.stock_name()).cloned())
     }
 
     fn set_journal(&mut self, journal: Box<dyn Journal>) -> Result<(), Fault> {

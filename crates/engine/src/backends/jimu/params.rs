@@ -6,7 +6,6 @@ use cenote_pool::PoolError;
 use cenote_pool::params::{self, Code, Guesses, HashCodes, ParamsError, PoolParams, shown_log2};
 use serde_json::{Map, Value, json};
 
-use super::ESCROW_RESERVE;
 use super::kept::SPARE;
 use crate::backends::jimu::garbled_core::Shape;
 use crate::options::{Opt, PoolChoice, Rho, SessionConfig};
@@ -39,7 +38,7 @@ impl Default for JimuSwitches {
     }
 }
 
-/// One pool: of cores of one shape, or of escrow gadgets.
+/// One pool, of cores of one shape.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PoolSpec {
     /// Items in the pool.
@@ -137,8 +136,6 @@ pub struct JimuParams {
     pub ands: PoolSpec,
     /// Pools of the cores of multiplexers, widest first; none when switched off.
     pub muxes: Vec<(Shape, PoolSpec)>,
-    /// Pool of escrow gadgets.
-    pub escrow: PoolSpec,
     /// The switches.
     pub switches: JimuSwitches,
     /// The protocol of correlated OT: for watch lists and the evaluator's inputs.
@@ -153,16 +150,12 @@ const MAX_BATCH: usize = 1 << 17;
 const MAX_BATCH_WIRES: usize = 3 * MAX_BATCH;
 /// Fewest items made at a time.
 const MIN_BATCH: usize = 256;
-/// Items of the escrow pool, which serve inputs and outputs alone: a quarter of what the pool of ANDs has, within these bounds.
-const ESCROW_ITEMS: [u64; 2] = [1 << 14, 1 << 18];
 /// Most bytes that a side keeps of one pool.
 const MAX_POOL_BYTES: usize = 8 << 30;
 /// The same for a pool of multiplexers.
 const MAX_MUX_BYTES: usize = 2 << 30;
 /// Bytes that the garbler keeps of an item in compact storage.
 const NUMBER_BYTES: usize = size_of::<u64>();
-/// Detection of an escrow gadget, which is opened whole.
-const ESCROW_DETECTION: f64 = 1.0;
 
 impl JimuParams {
     /// The parameters of a session by `config`.
@@ -191,7 +184,6 @@ impl JimuParams {
             "rho": self.rho.bits(),
             "epsilon_log2": self.epsilon_log2(),
             "adaptive_epsilon_log2": self.adaptive_epsilon_log2(),
-            "escrow_pool": self.escrow.shown(),
             "mux_pools": muxes.collect::<Map<String, Value>>(),
             "codes": { "labels": code(&self.codes.labels), "perms": code(&self.codes.perms) },
             "compact": self.switches.compact,
@@ -223,9 +215,6 @@ impl JimuParams {
         let codes = params::hash_codes(rho.bits()).map_err(refuse)?;
         let (main, other) = (rho.epsilon_log2() - 1.0, rho.epsilon_log2() - 4.0);
         let ands = PoolSpec::derive(pool, and.wires(), main, and.detection()).map_err(refuse)?;
-        let [fewest, most] = ESCROW_ITEMS;
-        let gadgets = pool.min((pool / 4).clamp(fewest, most));
-        let escrow = PoolSpec::derive(gadgets, 1, other, ESCROW_DETECTION);
         let mut muxes = Vec::new();
         for shape in Shape::MUXES.into_iter().filter(|_| switches.muxcore) {
             let capacity = pool.min((MAX_MUX_BYTES / row_bytes(shape)) as u64);
@@ -233,9 +222,8 @@ impl JimuParams {
             let spec = PoolSpec::derive(capacity, shape.wires(), other, shape.detection());
             muxes.extend(spec.ok().map(|spec| (shape, spec)));
         }
-        let escrow = escrow.map_err(refuse)?;
         let ot = Choice::default();
-        Ok(JimuParams { rho, codes, ands, muxes, escrow, switches, ot, kept: None })
+        Ok(JimuParams { rho, codes, ands, muxes, switches, ot, kept: None })
     }
 
     /// Base-2 logarithm of the sum of all error bounds, rounded up to a thousandth.
@@ -274,13 +262,9 @@ impl JimuParams {
         1 + self.muxes.len()
     }
 
-    /// Wires for inputs and wires in escrow that are made ready with a stock: more if that is kept.
-    pub(super) fn spare(&self, kept: bool) -> (usize, usize) {
-        if kept {
-            (SPARE.min(self.ands.capacity), SPARE.min(self.escrow.capacity))
-        } else {
-            (1, ESCROW_RESERVE)
-        }
+    /// Wires for inputs and as many in escrow that are made ready with a stock: more if that is kept.
+    pub(super) fn spare(&self, kept: bool) -> usize {
+        if kept { SPARE.min(self.ands.capacity) } else { 1 }
     }
 
     /// Sums by which a batch of the evaluator's input wires is checked: a wrong one is right by chance
@@ -298,13 +282,24 @@ impl JimuParams {
         8 * self.input_sums() + self.rho.bits() as usize + 40
     }
 
-    /// Base-2 logarithm of how many wrong Deltas pass the test on the wires in escrow that are kept for it,
-    /// on average, if a label with a tag by luck gives them.
-    fn decoys_log2(&self) -> f64 {
-        let PoolSpec { derived, detection, .. } = &self.escrow;
-        let (tried, needed) = (ESCROW_RESERVE as u32, ESCROW_RESERVE as u32 / 2 + 1);
-        // What was derived is in range.
-        params::jimu_decoys_log2(derived, *detection, tried, needed).unwrap_or(0.0)
+    /// At how many watched places of labels and of permutation messages a sum of two labels must open what was dealt to be held for Delta, where it may
+    /// have come from a bucket that is not contested. With more, a garbler that spoils some of these places could hide Delta in a bucket that it
+    /// has won; with fewer, labels that have a tag by luck pass for it.
+    pub(super) fn tried(&self) -> [u32; 2] {
+        let labels = if self.rho == Rho::Bits40 { 15 } else { 14 };
+        [labels, self.codes.perms.w / 6]
+    }
+
+    /// Base-2 logarithms of the chance that the places are all watched which a garbler has to spoil so that Delta is refused in a bucket that it has won;
+    /// and of the chance that those are which it has to seal for another sum, if that has the tag of Delta by luck.
+    fn trial_log2(&self) -> [f64; 2] {
+        let HashCodes { labels, perms, .. } = &self.codes;
+        let [of_labels, of_perms] = self.tried();
+        let refused = [(labels, of_labels), (perms, of_perms)]
+            .map(|(code, places)| watched_log2(code.n, code.w, code.w + 1 - places).exp2());
+        // The places of labels are roots of the difference to Delta as well.
+        let sealed = watched_log2(labels.k - 1, labels.w, of_labels);
+        [refused.iter().sum::<f64>().log2(), sealed + watched_log2(perms.n, perms.w, of_perms)]
     }
 
     /// Returns the terms that both sides must agree on, by name.
@@ -325,7 +320,6 @@ impl JimuParams {
             ("batch", self.ands.batch.to_string()),
             ("check rate", self.ands.check_rate().to_string()),
             ("multiplexers", muxes.join(", ")),
-            ("escrow", pool(&self.escrow)),
             ("compact", self.switches.compact.to_string()),
             ("codes", format!("{} {}", code(&self.codes.labels), code(&self.codes.perms))),
             ("epsilon", format!("2^{}", self.epsilon_log2())),
@@ -337,6 +331,12 @@ impl JimuParams {
     /// The pools of cores.
     pub fn cores(&self) -> impl Iterator<Item = (Shape, &PoolSpec)> + Clone {
         std::iter::once((Shape::AND, &self.ands)).chain(self.muxes.iter().map(|(s, p)| (*s, p)))
+    }
+
+    /// The pool of cores of a shape; `None` for one that has none.
+    #[must_use]
+    pub fn pool_of(&self, shape: Shape) -> Option<&PoolSpec> {
+        self.cores().find(|pool| pool.0 == shape).map(|(_, spec)| spec)
     }
 
     /// Cores of each pool that `chunk` takes.
@@ -363,35 +363,50 @@ fn total(params: &JimuParams, sets: u64, worst: impl Fn(&PoolSpec) -> f64) -> f6
     let [label, perm] = [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
     // What a label is held against are the tags of both labels of a wire.
     let either = label + 1.0;
-    let pools = params.cores().map(|(_, spec)| spec).chain([&params.escrow]).map(worst);
-    let [single, pairs] = guessed(params);
+    let pools = params.cores().map(|(_, spec)| worst(spec));
+    let Guessed { contested, lost, all, pairs } = guessed(params);
     // Both halves of a pair lie under one Delta: each set of pools makes pairs with those of its epoch.
     let pairs = pairs * sets.min(MOST_CONNECTIONS) as f64;
-    let guesses = [
-        either + (single + pairs).log2(),
-        perm + params.escrow.guesses.contested_log2,
-        label + params.decoys_log2(),
-    ];
+    let [refused, sealed] = params.trial_log2();
+    let guesses =
+        [either + (contested + pairs).log2(), lost.log2() + refused, all.log2() + label + sealed];
     // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
     let checks = [params.rho.epsilon_log2() - 8.0; 4];
     let terms = pools.chain([either.max(perm)]).chain(guesses).chain(checks);
     sets as f64 * terms.map(f64::exp2).sum::<f64>()
 }
 
-/// How many labels of bad cores would matter if they had a tag by luck, on average: those in contested
-/// buckets, and, which takes two events, all of them where a bucket is lost.
-fn guessed(params: &JimuParams) -> [f64; 2] {
+/// The chance that so many of `n` places are all among the `watched` ones, in bits.
+fn watched_log2(n: u32, watched: u32, places: u32) -> f64 {
+    (0..places).map(|i| (f64::from(watched - i) / f64::from(n - i)).log2()).sum()
+}
+
+/// How many labels of bad cores would matter if they had a tag by luck, on average.
+struct Guessed {
+    /// Those in contested buckets.
+    contested: f64,
+    /// Lost buckets.
+    lost: f64,
+    /// All labels.
+    all: f64,
+    /// Which takes two events, all of them where a bucket is lost.
+    pairs: f64,
+}
+
+fn guessed(params: &JimuParams) -> Guessed {
     let labels =
         |(shape, spec): (Shape, &PoolSpec)| shape.ands() as f64 * spec.guesses.all_log2.exp2();
     let all: f64 = params.cores().map(labels).sum();
-    let of_pool = |(shape, spec): (Shape, &PoolSpec)| {
+    let mut sum = Guessed { contested: 0.0, lost: 0.0, all, pairs: 0.0 };
+    for (shape, spec) in params.cores() {
         let Guesses { contested_log2, lost_log2, hiding_log2, .. } = spec.guesses;
         let others = (all - labels((shape, spec))).max(0.0);
         let ands = shape.ands() as f64;
-        let pairs = ands * hiding_log2.exp2() + lost_log2.exp2() * others;
-        [ands * contested_log2.exp2(), pairs]
-    };
-    params.cores().map(of_pool).fold([0.0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]])
+        sum.contested += ands * contested_log2.exp2();
+        sum.lost += lost_log2.exp2();
+        sum.pairs += ands * hiding_log2.exp2() + lost_log2.exp2() * others;
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -459,27 +474,51 @@ mod tests {
         // What guesses come to, with pools of wide cores and without.
         let either = params.codes.labels.binding_log2() + 1.0;
         let without = derive(1 << 20, Rho::Bits40, false).expect("sound");
-        let [with, without] =
-            [&params, &without].map(|p| text(either + guessed(p).iter().sum::<f64>().log2(), 1));
+        let [with, without] = [&params, &without].map(|p| text(either + matter(p).log2(), 1));
         let guesses =
             format!("that is 2^{with}, nearly all of it from the wide cores; 2^{without} without");
         assert!(own.contains(&guesses), "{guesses}");
-        let escrow = format!("2^{} in the usual one", text(params.decoys_log2(), 1));
-        assert!(own.contains(&escrow), "{escrow}");
-        let largest = text(params.escrow.guesses.contested_log2, 1);
-        let contested = format!("2^{largest} contested gadgets at most");
-        assert!(own.contains(&contested), "{contested}");
+        let [refused, taken] = trial(&params).map(|log2| text(log2, 1));
+        let trial = format!("2^{refused} and 2^{taken} in the usual session");
+        assert!(own.contains(&trial), "{trial}");
+        let [labels, perms] = params.tried();
+        let places = format!("at {labels} places of labels and at {perms} of permutation");
+        assert!(own.contains(&places), "{places}");
         let kappa =
             format!("and `kappa` is {} in the claims", JimuSession::promises(&params).kappa);
         assert!(own.contains(&kappa), "{kappa}");
+    }
+
+    /// How likely the trial of a sum fails: Delta is refused in a bucket that is lost, or another sum taken that has its tag by luck.
+    fn trial(params: &JimuParams) -> [f64; 2] {
+        let choose =
+            |n: u32, k: u32| (0..k).map(|i| f64::from(n - i) / f64::from(k - i)).product::<f64>();
+        let HashCodes { labels, perms, .. } = &params.codes;
+        // All watch lists, and those that have so many places, of which one is spoiled less.
+        let [of_labels, of_perms] = params.tried();
+        let spoiled = [(labels, of_labels), (perms, of_perms)].map(|(code, needed)| {
+            let spoiled = code.w + 1 - needed;
+            choose(code.n - spoiled, code.w - spoiled) / choose(code.n, code.w)
+        });
+        let sealed = choose(labels.k - 1 - of_labels, labels.w - of_labels)
+            / choose(labels.n, labels.w)
+            * choose(perms.n - of_perms, perms.w - of_perms)
+            / choose(perms.n, perms.w);
+        let Guessed { lost, all, .. } = guessed(params);
+        [lost * spoiled.iter().sum::<f64>(), all * sealed].map(f64::log2)
+    }
+
+    /// Labels that matter if they have a tag by luck.
+    fn matter(params: &JimuParams) -> f64 {
+        let Guessed { contested, pairs, .. } = guessed(params);
+        contested + pairs
     }
 
     /// What takes one event grows with the sets of pools; what takes two, with those of an epoch as well.
     #[test]
     fn a_bound_counts_sets_of_pools_and_pairs_of_them() {
         let once = derive(1 << 20, Rho::Bits40, true).expect("sound");
-        let [_, pairs] = guessed(&once);
-        let pairs = pairs * (once.codes.labels.binding_log2() + 1.0).exp2();
+        let pairs = guessed(&once).pairs * (once.codes.labels.binding_log2() + 1.0).exp2();
         assert!(pairs > 0.0);
         for (sets, in_an_epoch) in [(1u64, 1.0), (2, 2.0), (256, 256.0), (1024, 256.0)] {
             let mut params = once.clone();
@@ -502,12 +541,12 @@ mod tests {
                 [params.codes.labels, params.codes.perms].map(|code| code.binding_log2());
             // An opening has one try in a session, an input label two tags.
             let opening = (2.0 * unit(label)).max(unit(perm));
-            let pools = 0.5 + (1.0 + params.muxes.len() as f64) / 16.0;
+            let pools = 0.5 + params.muxes.len() as f64 / 16.0;
             let rest = unit(params.epsilon_log2()) - opening - pools - 4.0 / 256.0;
-            let guesses = 2.0 * unit(label) * guessed(&params).iter().sum::<f64>();
-            let escrow = unit(perm + params.escrow.guesses.contested_log2)
-                + unit(label + params.decoys_log2());
-            let missing = rest - guesses - escrow;
+            let guesses = 2.0 * unit(label) * matter(&params);
+            let trials = trial(&params).map(unit).iter().sum::<f64>();
+            assert!(trials > 0.0 && trials < 0.2, "{rho:?} {pool}: {trials}");
+            let missing = rest - guesses - trials;
             assert!(missing > -1e-6 && missing < 0.003, "{rho:?} {pool}: {missing}");
             assert!(guesses > 0.0 && guesses < 0.2, "{rho:?} {pool}: {guesses}");
         }

@@ -1,13 +1,16 @@
 //! The Party API of one request over a session.
 
+use std::iter;
+
 use cenote_net::{Fault, Phase, Role};
+use cenote_prim::{Block, Secret};
 use zeroize::Zeroizing;
 
-use super::evaluator::Replay;
+use super::evaluator::{Escrows, Replay, Values};
 use super::messages::ResultHash;
-use super::{Core, ESCROW_RESERVE, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
+use super::{Core, EvaluatorSide, GarblerSide, MAX_PIECE, Side};
 use crate::backends::jimu::garbled_core::Conflict;
-use crate::backends::jimu::ihash::Label;
+use crate::backends::jimu::ihash::{Label, Message, Perm};
 use crate::parts::chunk::Chunk;
 use crate::parts::recording::{Executor, Recording, pieces};
 use crate::party::Receivers;
@@ -56,10 +59,7 @@ impl Executor for Request<'_> {
     fn chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
         let Core { channels, side, .. } = &mut *self.core;
         let channel = channels.control();
-        let mut wanted: Vec<_> = side.params().demand(&chunk).into_iter().enumerate().collect();
-        if chunk.ands > 0 {
-            wanted.push((side.params().escrow_stock(), ESCROW_RESERVE));
-        }
+        let wanted: Vec<_> = side.params().demand(&chunk).into_iter().enumerate().collect();
         match side {
             Side::Garbler(side) => {
                 let GarblerSide { depot, request, .. } = &mut **side;
@@ -89,13 +89,13 @@ impl Executor for Request<'_> {
         for (slots, bits) in pieces(slots, bits, MAX_PIECE) {
             match (&mut *side, owner) {
                 (Side::Garbler(side), Role::Garbler) => {
-                    side.request.own_inputs(channel, &mut side.depot, slots, bits)?;
+                    side.request.own_inputs(channel, &mut side.depot, slots, bits, coming)?;
                 }
                 (Side::Garbler(side), Role::Evaluator) => {
                     side.request.peer_inputs(channel, &mut side.depot, slots, coming)?;
                 }
                 (Side::Evaluator(side), Role::Garbler) => {
-                    side.request.peer_inputs(channel, &mut side.depot, slots)?;
+                    side.request.peer_inputs(channel, &mut side.depot, slots, coming)?;
                 }
                 (Side::Evaluator(side), Role::Evaluator) => {
                     side.request.own_inputs(channel, &mut side.depot, slots, bits, coming)?;
@@ -107,11 +107,18 @@ impl Executor for Request<'_> {
     }
 
     fn open(&mut self, to: Receivers, slots: &[usize]) -> Result<Option<Vec<bool>>, Fault> {
-        let clear = self.in_the_clear(slots.len())?;
+        let bound = if to.include(Role::Evaluator) { 0 } else { slots.len() };
+        let (bonds, escrows) = self.bonds(bound)?;
+        let clear = self.in_the_clear(slots.len(), escrows)?;
         let mut values = to.include(self.core.role).then(Vec::new);
         for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
-            let clear = clear.as_ref().map(|clear| &clear[i * MAX_PIECE..][..piece.len()]);
-            let opened = self.open_piece(to, piece, clear)?;
+            let place = i * MAX_PIECE..i * MAX_PIECE + piece.len();
+            let clear = clear.as_ref().map(|[values, bits]| {
+                (&values[place.clone()], bits.get(place.clone()).unwrap_or_default())
+            });
+            let each = bonds.len() / slots.len();
+            let bonds = &bonds[place.start * each..place.end * each];
+            let opened = self.open_piece(to, piece, bonds, clear)?;
             if let (Some(values), Some(opened)) = (&mut values, opened) {
                 values.extend(opened);
             }
@@ -120,15 +127,18 @@ impl Executor for Request<'_> {
     }
 
     fn keep(&mut self, name: &str, slots: &[usize]) -> Result<(), Fault> {
-        let clear = self.in_the_clear(slots.len())?;
+        let clear = self.in_the_clear(slots.len(), Escrows::default())?.map(|[values, _]| values);
         let Core { channels, side, .. } = &mut *self.core;
         let channel = channels.control();
         match side {
             Side::Garbler(side) => {
                 let GarblerSide { depot, request, kept } = &mut **side;
                 kept.room(name, slots.len())?;
-                for piece in slots.chunks(MAX_PIECE) {
-                    request.bond(channel, depot, piece)?;
+                let (bonds, _) = depot.take_escrowed(channel, slots.len(), slots.len())?;
+                channel.set_phase(Phase::Online);
+                let bonds: &[Message] = bytemuck::cast_slice(&bonds);
+                for (piece, bonds) in slots.chunks(MAX_PIECE).zip(bonds.chunks(MAX_PIECE)) {
+                    request.bond(channel, depot.perm_blocks(), piece, bonds)?;
                 }
                 kept.keep(name, slots.len(), request.keep(slots))
             }
@@ -167,17 +177,40 @@ impl Request<'_> {
         let EvaluatorSide { depot, request, conflict: Some(conflict), .. } = &mut **side else {
             return Ok(());
         };
-        let replay = request.recovery.replay(&conflict.delta(), depot.hash());
+        let replay = request.recovery.replay(&conflict.delta(), depot.escrow());
         replay.map_or(Ok(()), self.beside)
     }
 
-    /// A reveal of at most [`MAX_PIECE`] wires. `instead` are their values in the clear, if this is
-    /// an evaluator that has to put those out.
+    /// So many wires in escrow, to which outputs to the garbler alone are bound: messages at the garbler, tags of permutation messages at the evaluator; and
+    /// what the latter has of them.
+    fn bonds(&mut self, wires: usize) -> Result<(Secret<Vec<Block>>, Escrows), Fault> {
+        if wires == 0 {
+            return Ok(Default::default());
+        }
+        let Core { channels, side, .. } = &mut *self.core;
+        let channel = channels.control();
+        let bonds = match side {
+            Side::Garbler(side) => {
+                let (messages, _) = side.depot.take_escrowed(channel, wires, wires)?;
+                (messages, Escrows::default())
+            }
+            Side::Evaluator(side) => {
+                let escrows = side.depot.take_escrowed(channel, wires, wires)?;
+                (escrows.tags().map(|tag| tag.perm).collect(), escrows)
+            }
+        };
+        channel.set_phase(Phase::Online);
+        Ok(bonds)
+    }
+
+    /// A reveal of at most [`MAX_PIECE`] wires, bound to `bonds` if it is to the garbler alone. `clear` are their values, and the permutation bits of the
+    /// bonds, if this is an evaluator that has to put those out.
     fn open_piece(
         &mut self,
         to: Receivers,
         slots: &[usize],
-        instead: Option<&[bool]>,
+        bonds: &[Block],
+        clear: Option<(&[bool], &[bool])>,
     ) -> Result<Option<Vec<bool>>, Fault> {
         let Core { channels, side, session, reports, .. } = &mut *self.core;
         let channel = channels.control();
@@ -189,7 +222,8 @@ impl Request<'_> {
                 if to.include(Role::Evaluator) {
                     request.reveal_to_peer(channel, depot.perm_blocks(), slots)?;
                 } else {
-                    request.bond(channel, depot, slots)?;
+                    let bonds = bytemuck::cast_slice(bonds);
+                    request.bond(channel, depot.perm_blocks(), slots, bonds)?;
                 }
                 match to {
                     Receivers::Evaluator => channel.flush().map(|()| None),
@@ -199,11 +233,15 @@ impl Request<'_> {
             Side::Evaluator(side) => {
                 let EvaluatorSide { depot, request, conflict, .. } = &mut **side;
                 let delta = conflict.as_ref().map_or(Label::ZERO, Conflict::delta);
-                let perms = Zeroizing::new(if to.include(Role::Evaluator) {
+                let (instead, bits) = clear.unzip();
+                let perms = if to.include(Role::Evaluator) {
                     request.learn(channel, depot, slots)?
                 } else {
-                    request.bond(channel, depot, slots, &delta)?
-                });
+                    request.sums(channel, depot, slots, bonds)?
+                };
+                let mut perms: Values = Zeroizing::new(perms.iter().map(Perm::bit).collect());
+                let bonds = bits.unwrap_or_default().iter().chain(iter::repeat(&false));
+                perms.iter_mut().zip(bonds).for_each(|(perm, bond)| *perm ^= bond);
                 if to.include(Role::Garbler) {
                     request.report(channel, &hash, slots, instead, (&perms, &delta))?;
                     channel.flush()?;
@@ -215,13 +253,13 @@ impl Request<'_> {
         }
     }
 
-    /// An evaluator that recovers: the values of the coming reveal, of `wires` wires, in the clear.
-    fn in_the_clear(&mut self, wires: usize) -> Result<Option<Zeroizing<Vec<bool>>>, Fault> {
+    /// An evaluator that recovers: the values of the coming reveal, of `wires` wires, in the clear, and the permutation bits of `bonds`.
+    fn in_the_clear(&mut self, wires: usize, bonds: Escrows) -> Result<Option<[Values; 2]>, Fault> {
         let Core { channels, side, .. } = &mut *self.core;
         let channel = channels.control();
         match side {
             Side::Garbler(_) => Ok(None),
-            Side::Evaluator(side) => side.request.recovery.reveal(channel, wires),
+            Side::Evaluator(side) => side.request.recovery.reveal(channel, wires, bonds),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! **Adversary.** Malicious. A leader that orders nothing is a peer that is silent, for which limits of time stand; one that orders
 //! without end waits: memory is the follower's, which makes no more than it lacks itself and a leader can be ahead by. An honest leader
 //! waits likewise for a follower whose requests are far behind: whatever these take next was ordered before.
-//! **Leakage.** An order tells how fast the leader's requests go on, and the number of input bits, which both know. An evaluator that goes on
+//! **Leakage.** An order tells how fast the leader's requests go on, and numbers of input and output bits, which both know. An evaluator that goes on
 //! in the clear takes what an honest run does.
 //! **Checks.** `jimu.order`: an order is well-formed \[carrying it out\]. Those of the supply.
 //! **Private values.** None in an order.
@@ -24,8 +24,8 @@ use super::depot::{Items, Shelves, Supply, save};
 use super::tags;
 use crate::parts::shelves::Beside;
 
-/// Most wires for inputs that an order asks for: a batch has no more.
-pub(super) const MOST_INPUTS: usize = 1 << 16;
+/// Most single wires, in escrow or for inputs, that an order asks for: a batch has no more.
+pub(super) const MOST_WIRES: usize = 1 << 16;
 /// Bytes of items of a stock that a follower has made beyond what it lacks itself, for a leader that is ahead.
 pub(super) const SLACK: usize = 16 << 20;
 /// In place of the number of a stock: all that is ready is saved.
@@ -37,7 +37,7 @@ const ORDER: Fault = Fault::Misbehaved("jimu.order");
 /// What is done next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// A batch for the stock with this number, of so many wires if it is that of inputs.
+    /// A batch for the stock with this number, of so many wires if it is one of single wires.
     Make(usize, usize),
     /// All that is ready is saved; for the last time or not.
     Save(bool),
@@ -54,10 +54,10 @@ impl Order {
         bytes
     }
 
-    /// Of a session whose stock of inputs has number `inputs`.
+    /// Of a session whose stocks of single wires are number `escrow` and the next one.
     pub(super) fn decode(
         [kind, count @ ..]: [u8; ORDER_LEN],
-        inputs: usize,
+        escrow: usize,
     ) -> Result<Order, Fault> {
         let (at, count) = (usize::from(kind), u32::from_le_bytes(count) as usize);
         let order = match kind {
@@ -66,8 +66,8 @@ impl Order {
         };
         let fits = match kind {
             SAVE => count <= 1,
-            _ if at == inputs => (1..=MOST_INPUTS).contains(&count),
-            _ => at < inputs && count == 0,
+            _ if at < escrow => count == 0,
+            _ => at <= escrow + 1 && (1..=MOST_WIRES).contains(&count),
         };
         if fits { Ok(order) } else { Err(ORDER) }
     }
@@ -118,7 +118,7 @@ impl<S: Supply> Refiller<S> {
             let missing = items.is_waited_for();
             let missing = if save.is_some() { missing } else { missing.or_else(|| items.is_low()) };
             if let Some((at, count)) = missing {
-                let count = if at == items.inputs() { count.min(MOST_INPUTS) } else { 0 };
+                let count = if at < items.escrow() { 0 } else { count.min(MOST_WIRES) };
                 return Some(Order::Make(at, count));
             }
             if let Some(last) = save {
@@ -139,8 +139,8 @@ impl<S: Supply> Refiller<S> {
                 received => received?,
             }
             self.channel.set_work_limit(limit);
-            let inputs = self.shelves.lock().items.inputs();
-            let order = Order::decode(order, inputs)?;
+            let escrow = self.shelves.lock().items.escrow();
+            let order = Order::decode(order, escrow)?;
             match order {
                 Order::Make(at, _) if !self.waits_for_room(at) => return Ok(()),
                 Order::Make(..) => {}

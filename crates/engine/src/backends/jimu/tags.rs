@@ -1,4 +1,4 @@
-//! The message tags of `jimu`: 64 to 81.
+//! The message tags of `jimu`: 64 to 69 and 71 to 81.
 
 use cenote_net::Tag;
 
@@ -14,8 +14,6 @@ pub const JIMU_ANSWER: Tag = Tag::new(67, "jimu.answer");
 pub const JIMU_CHECK: Tag = Tag::new(68, "jimu.check");
 /// Inner solders of buckets.
 pub const JIMU_INNER: Tag = Tag::new(69, "jimu.inner");
-/// Solders of escrow gadgets to their wires.
-pub const JIMU_ESCROW: Tag = Tag::new(70, "jimu.escrow");
 /// Evaluator's input wires: sums of choice bits with a hash of the keys.
 pub const JIMU_SUM: Tag = Tag::new(71, "jimu.input.sum");
 /// Evaluator's input wires: opened sums of labels.
@@ -47,7 +45,6 @@ pub const ALL: &[Tag] = &[
     JIMU_ANSWER,
     JIMU_CHECK,
     JIMU_INNER,
-    JIMU_ESCROW,
     JIMU_SUM,
     JIMU_PROOF,
     JIMU_LABELS,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::vec::IntoIter;
 
 use cenote_engine::backends::Protocol;
-use cenote_engine::backends::jimu::costs::{self, InputBatch, Item};
+use cenote_engine::backends::jimu::costs::{self, InputBatch};
 use cenote_engine::backends::jimu::garbled_core::Shape;
 use cenote_engine::backends::jimu::{JimuSession, PoolSpec, tags};
 use cenote_engine::{JimuParams, Receivers, Role};
@@ -17,7 +17,7 @@ use crate::programs::Kind;
 use crate::stats::fits;
 
 /// No ANDs, one, batches within a chunk, a pool that is filled in one batch and in several, error
-/// bounds, one input, gadgets.
+/// bounds, one input, multiplexers.
 pub(super) const CASES: &[Case] = &[
     Case::new("jimu:pool=100", Kind::Ands(0), Receivers::Both),
     Case::new("jimu:pool=100", Kind::Ands(1), Receivers::Garbler),
@@ -53,10 +53,12 @@ struct Jimu<'p> {
     params: &'p JimuParams,
     /// Bytes of checks of each batch, from the transcript.
     checks: IntoIter<usize>,
-    /// Items made and items checked, by what they are.
-    made: BTreeMap<&'static str, (u64, u64, f64)>,
-    /// Ready buckets by width; 0 stands for escrow.
+    /// Cores made, cores checked, and so many on the average.
+    made: (u64, u64, f64),
+    /// Ready buckets by width.
     ready: BTreeMap<usize, usize>,
+    /// Wires in escrow.
+    escrowed: usize,
     /// Wires made for inputs of the evaluator.
     inputs: usize,
 }
@@ -75,8 +77,9 @@ impl<'p> Jimu<'p> {
             formula: Formula::default(),
             params,
             checks: checks.into_iter(),
-            made: BTreeMap::new(),
+            made: (0, 0, 0.0),
             ready: BTreeMap::new(),
+            escrowed: 0,
             inputs: 0,
         }
     }
@@ -97,34 +100,41 @@ impl<'p> Jimu<'p> {
             self.sent(ot::MASKED, 32 * seeds);
             self.formula.add(ot::WATCH_SECRET, Role::Evaluator, 16);
         }
+        let proving = costs::proving(params);
+        self.formula.cots(params.ot, Role::Evaluator, proving);
         self.sent(tags::JIMU_DELTA, costs::delta(params));
-        self.formula.toss();
-        self.sent(tags::JIMU_ANSWER, costs::answer(params));
+        let batch = InputBatch::new(params, proving);
+        self.end_of_batch();
+        self.formula.add(tags::JIMU_SUM, Role::Evaluator, batch.sums);
+        self.sent(tags::JIMU_PROOF, batch.proof);
         assert_eq!(self.formula.total() - before, costs::setup(params));
     }
 
     /// The end of a batch; the bytes of its checks.
     fn close(&mut self) -> usize {
         self.sent(tags::JIMU_CLOSE, costs::closing(self.params));
-        self.formula.toss();
-        self.sent(tags::JIMU_ANSWER, costs::answer(self.params));
+        self.end_of_batch();
         self.checks.next().expect("the transcript has all batches")
     }
 
-    /// A batch of `items` with so many extra wires; returns how many items survive.
-    fn batch(&mut self, item: Item, items: usize, extra: usize) -> usize {
+    /// The coin of a batch, and the answer.
+    fn end_of_batch(&mut self) {
+        self.formula.toss();
+        self.sent(tags::JIMU_ANSWER, costs::answer(self.params));
+    }
+
+    /// A batch of `items`; returns how many survive.
+    fn batch(&mut self, shape: Shape, items: usize) -> usize {
         let params = self.params;
         let before = self.formula.total();
-        self.sent(tags::JIMU_STRIP, costs::strips(params, item, items));
-        self.sent(tags::JIMU_STRIP, costs::plain_strips(params, extra));
+        self.sent(tags::JIMU_STRIP, costs::strips(params, shape, items));
         let bytes = self.close();
-        let checked = bytes / costs::check(params, item, 1);
-        self.sent(tags::JIMU_CHECK, costs::check(params, item, checked));
-        let whole = costs::batch(params, item, items, extra, checked);
+        let checked = bytes / costs::check(params, shape, 1);
+        self.sent(tags::JIMU_CHECK, costs::check(params, shape, checked));
+        let whole = costs::batch(params, shape, items, checked);
         assert_eq!(self.formula.total() - before, whole);
-        let rate = item.pool(params).expect("a pool").check_rate();
-        let name = if item == Item::Gadget { "gadgets" } else { "cores" };
-        let (made, shown, expected) = self.made.entry(name).or_default();
+        let rate = params.pool_of(shape).expect("a pool").check_rate();
+        let (made, shown, expected) = &mut self.made;
         *made += items as u64;
         *shown += checked as u64;
         *expected += items as f64 * rate;
@@ -132,18 +142,18 @@ impl<'p> Jimu<'p> {
     }
 
     /// Adds the bytes that fill a pool, the first time that it is drawn from.
-    fn fill(&mut self, item: Item, key: usize) {
-        if self.ready.contains_key(&key) {
+    fn fill(&mut self, shape: Shape) {
+        if self.ready.contains_key(&shape.ands()) {
             return;
         }
-        self.ready.insert(key, 0);
-        let pool = *item.pool(self.params).expect("a pool");
+        self.ready.insert(shape.ands(), 0);
+        let pool = *self.params.pool_of(shape).expect("a pool");
         let (mut level, before) = (0, self.formula.total());
         while level < pool.capacity {
             let items = costs::fresh_items(&pool, pool.capacity - level);
-            level += self.batch(item, items, 0).min(pool.capacity - level);
+            level += self.batch(shape, items).min(pool.capacity - level);
         }
-        let average = costs::filling(self.params, item).expect("a pool");
+        let average = costs::filling(self.params, shape).expect("a pool");
         self.compare_average(&pool, before, average, 1);
     }
 
@@ -158,11 +168,11 @@ impl<'p> Jimu<'p> {
 
     /// As many ready cores of a shape as are taken.
     fn take(&mut self, shape: Shape, cores: usize) {
-        let (params, item, width) = (self.params, Item::Core(shape), shape.ands());
+        let (params, width) = (self.params, shape.ands());
         while cores > 0 && self.ready.get(&width).is_none_or(|ready| *ready < cores) {
-            self.fill(item, width);
-            let (pool, before) = (item.pool(params).expect("a pool"), self.formula.total());
-            let buckets = self.batch(item, pool.batch, 0) / pool.bucket;
+            self.fill(shape);
+            let (pool, before) = (params.pool_of(shape).expect("a pool"), self.formula.total());
+            let buckets = self.batch(shape, pool.batch) / pool.bucket;
             self.sent(tags::JIMU_INNER, costs::inner(params, shape, pool, buckets));
             let average = costs::core(params, shape).expect("a pool");
             let online = costs::outer(params, shape) as f64;
@@ -176,19 +186,15 @@ impl<'p> Jimu<'p> {
     }
 
     fn take_escrowed(&mut self, wires: usize) {
-        let (params, pool) = (self.params, &self.params.escrow);
-        let enough = wires + costs::RESERVE;
-        while self.ready.get(&0).is_none_or(|ready| *ready < enough) {
-            self.fill(Item::Gadget, 0);
-            let (extra, before) = (pool.batch / pool.bucket, self.formula.total());
-            let buckets = self.batch(Item::Gadget, pool.batch, extra) / pool.bucket;
-            self.sent(tags::JIMU_ESCROW, costs::escrow(params, buckets));
-            self.compare_average(pool, before, costs::wire_in_escrow(params), buckets);
-            *self.ready.entry(0).or_default() += buckets;
+        while self.escrowed < wires {
+            let made = costs::escrow_batch(wires - self.escrowed);
+            let before = self.formula.total();
+            self.sent(tags::JIMU_STRIP, costs::plain_strips(self.params, made));
+            assert_eq!(self.close(), 0, "nothing is checked by opening");
+            assert_eq!(self.formula.total() - before, costs::escrow(self.params, made));
+            self.escrowed += made;
         }
-        if let Some(ready) = self.ready.get_mut(&0) {
-            *ready -= wires;
-        }
+        self.escrowed -= wires;
     }
 
     fn garbler_input(&mut self, bits: usize) {
@@ -230,10 +236,6 @@ impl<'p> Jimu<'p> {
         for (shape, count) in cores {
             self.take(shape, count);
         }
-        // Without an input of the garbler, escrow is there all the same as soon as there are ANDs.
-        if work.ands > 0 || !work.muxes.is_empty() {
-            self.take_escrowed(0);
-        }
     }
 
     fn output(&mut self, bits: usize, to: Receivers) {
@@ -251,10 +253,9 @@ impl<'p> Jimu<'p> {
 
     fn finish(mut self, case: &Case) -> Bytes {
         assert_eq!(self.checks.next(), None, "{case:?}: a batch too many");
-        for (name, (made, shown, expected)) in self.made {
-            let rate = expected / made as f64;
-            assert!(fits(shown, made, rate, rate), "{case:?}: {shown} of {made} {name}");
-        }
+        let (made, shown, expected) = self.made;
+        let rate = expected / made.max(1) as f64;
+        assert!(fits(shown, made, rate, rate), "{case:?}: {shown} of {made} cores");
         self.formula.0
     }
 }

@@ -41,7 +41,7 @@ const LABEL: End = End::Caught("jimu.input.label");
 const MERKLE: End = End::Caught("jimu.merkle");
 const CHECKED: End = End::Caught("jimu.check");
 const INNER: End = End::Caught("jimu.inner");
-const ESCROW: End = End::Caught("jimu.escrow");
+
 const PROOF: End = End::Caught("jimu.input.proof");
 const SUM: End = End::Caught("jimu.input.sum");
 const DELTA: End = End::Caught("jimu.delta");
@@ -67,7 +67,7 @@ pub(super) const ENTRY: Entry = Entry {
         (tags::JIMU_OUTER, A),
     ],
     stray: &[],
-    wire: ["b1a7b8936ed1f172690e9b80", "b3f9e6a8829d7e6244482871"],
+    wire: ["90a64895110c238364d71dce", "497a057ccc889626cdc36ebb"],
     cases: bytes::CASES,
     bytes: bytes::of,
     plans: &["jimu:pool=1500"],
@@ -98,8 +98,7 @@ const FRAMES: &[FrameRow] = &[
     row(coin::COIN_OPEN, A, COIN, COIN),
     nth(3, coin::COIN_COMMIT, A, COIN),
     nth(3, coin::COIN_OPEN, A, COIN),
-    // Gadgets, further gadgets, their wires, inputs, ANDs: tables are read where masked values
-    // are one, and a bad AND is dropped.
+    // Wires in escrow, inputs, ANDs: tables are read where masked values are one, and a bad AND is dropped.
     row(tags::JIMU_STRIP, A, End::NoticedOrRight, End::Noticed),
     nth(3, tags::JIMU_STRIP, A, End::NoticedOrRight),
     nth(5, tags::JIMU_STRIP, A, End::NoticedOrRight),
@@ -110,7 +109,6 @@ const FRAMES: &[FrameRow] = &[
     row(tags::JIMU_CHECK, A, End::Caught("jimu.check"), End::Noticed),
     nth(4, tags::JIMU_CHECK, A, End::Caught("jimu.check")),
     nth(0, tags::JIMU_INNER, A, End::Caught("jimu.inner")),
-    nth(0, tags::JIMU_ESCROW, A, End::Caught("jimu.escrow")),
     nth(0, tags::JIMU_SUM, B, End::Caught("jimu.input.sum")),
     nth(0, tags::JIMU_PROOF, A, End::Caught("jimu.input.proof")),
     row(tags::JIMU_LABELS, A, LABEL, LABEL),
@@ -138,7 +136,6 @@ const FRAMES: &[FrameRow] = &[
     supply(tags::JIMU_ANSWER, A, CODEWORD, Some(CODEWORD)),
     supply(tags::JIMU_CHECK, A, CHECKED, Some(End::Noticed)),
     supply(tags::JIMU_INNER, A, INNER, None),
-    supply(tags::JIMU_ESCROW, A, ESCROW, None),
     supply(tags::JIMU_SUM, B, SUM, None),
     supply(tags::JIMU_PROOF, A, PROOF, None),
     FrameRow { variant: Some(COMPACT), ..supply(tags::JIMU_AGAIN, A, MERKLE, None) },
@@ -208,17 +205,14 @@ pub const CHEATS: &[JimuRow] = &[
     garbler(Cheat::Hidden(Code::Perms), CHECKED),
     garbler(Cheat::CheckedInput, CHECKED),
     garbler(Cheat::CheckedPerm, CHECKED),
-    garbler(Cheat::Gadget(Which::First), odds(0.5)),
-    garbler(Cheat::Gadget(Which::Checked), CHECKED),
-    garbler(Cheat::Gadget(Which::Used(0)), End::Right),
-    garbler(Cheat::HiddenGadget, CHECKED),
+    garbler(Cheat::Seed, End::Chance("jimu.hash.codeword", 20.0 / 44.0)),
+    garbler(Cheat::Escrowed, End::Chance("jimu.hash.codeword", 20.0 / 44.0)),
     garbler(Cheat::InnerLabel, INNER),
     garbler(Cheat::InnerNot, INNER),
-    garbler(Cheat::EscrowLabel, ESCROW),
-    garbler(Cheat::EscrowPerm, ESCROW),
     garbler(Cheat::OuterLabel, OUTER),
     garbler(Cheat::OuterNot, OUTER),
     garbler(Cheat::OtherCircuit, OUTER),
+    garbler(Cheat::ProvingKey, PROOF),
     garbler(Cheat::Key, PROOF),
     garbler(Cheat::OtherKey, PROOF),
     garbler(Cheat::Correlation, PROOF),

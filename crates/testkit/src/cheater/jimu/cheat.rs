@@ -40,24 +40,23 @@ pub enum Cheat {
     CheckedInput,
     /// Opens a permutation message of a checked AND wrongly.
     CheckedPerm,
-    /// Seals something else in one escrow gadget.
-    Gadget(Which),
-    /// Seals something else in one escrow gadget and opens just that when it is checked.
-    HiddenGadget,
+    /// Deals another seed than it uses at one place of the code of permutation messages.
+    Seed,
+    /// Sends wrong corrections of one symbol of a wire in escrow.
+    Escrowed,
     /// Opens the other label in an inner solder.
     InnerLabel,
     /// Solders a wire of a member to the negation of its base's.
     InnerNot,
-    /// Opens a wrong Delta of a gadget.
-    EscrowLabel,
-    /// Solders a gadget to another permutation message.
-    EscrowPerm,
+
     /// Opens the other label in a solder of a request.
     OuterLabel,
     /// Solders a wire of a request to its negation.
     OuterNot,
     /// Runs another circuit: the second input of the first AND is its first one.
     OtherCircuit,
+    /// Sends a wrong key of a wire that proves Delta.
+    ProvingKey,
     /// Sends a wrong key of an input of the evaluator.
     Key,
     /// Sends the key of the other label of an input of the evaluator.
@@ -225,17 +224,14 @@ impl Cheat {
         Cheat::Hidden(Code::Perms),
         Cheat::CheckedInput,
         Cheat::CheckedPerm,
-        Cheat::Gadget(Which::First),
-        Cheat::Gadget(Which::Checked),
-        Cheat::Gadget(Which::Used(0)),
-        Cheat::HiddenGadget,
+        Cheat::Seed,
+        Cheat::Escrowed,
         Cheat::InnerLabel,
         Cheat::InnerNot,
-        Cheat::EscrowLabel,
-        Cheat::EscrowPerm,
         Cheat::OuterLabel,
         Cheat::OuterNot,
         Cheat::OtherCircuit,
+        Cheat::ProvingKey,
         Cheat::Key,
         Cheat::OtherKey,
         Cheat::Correlation,
@@ -278,8 +274,8 @@ impl Cheat {
     #[must_use]
     pub const fn which(self) -> Option<Which> {
         match self {
-            Cheat::Gate(_, which) | Cheat::Gadget(which) => Some(which),
-            Cheat::Hidden(_) | Cheat::HiddenGadget => Some(Which::Checked),
+            Cheat::Gate(_, which) => Some(which),
+            Cheat::Hidden(_) => Some(Which::Checked),
             _ => None,
         }
     }
@@ -292,14 +288,14 @@ pub struct Plan {
     pub cheat: Cheat,
     /// ANDs, or cores of multiplexers.
     pub gates: Vec<(u64, Flaw)>,
-    /// Escrow gadgets that seal something else.
-    pub gadgets: Vec<u64>,
-    /// Escrow gadgets that open for the sum of Delta and `near`, and not for Delta.
-    pub decoys: Vec<u64>,
+    /// Places of permutation messages at which another seed is dealt than is used.
+    pub seeds: Vec<u8>,
+    /// Places of permutation messages at which corrections of the first wire of every batch for escrow are wrong.
+    pub corrections: Vec<u8>,
+    /// Places of labels and of permutation messages at which another share is dealt than was committed to.
+    pub shares: [Vec<u8>; 2],
     /// Reveals that come before a cheat with inputs, gates or reveals of a request.
     pub after: u64,
-    /// Whether the solders of gates are sent without the wires in escrow that must be ready before.
-    pub hasty: bool,
 }
 
 impl Plan {
@@ -309,16 +305,16 @@ impl Plan {
         Plan {
             cheat,
             gates: Vec::new(),
-            gadgets: Vec::new(),
-            decoys: Vec::new(),
+            seeds: Vec::new(),
+            corrections: Vec::new(),
+            shares: [Vec::new(), Vec::new()],
             after: 0,
-            hasty: false,
         }
     }
 
-    /// Flaws in `gates` and `gadgets` and nothing else.
+    /// Flaws in `gates` and nothing else.
     #[must_use]
-    pub fn flaws(gates: Vec<(u64, Flaw)>, gadgets: Vec<u64>) -> Plan {
-        Plan { gates, gadgets, ..Plan::of(Cheat::None) }
+    pub fn flaws(gates: Vec<(u64, Flaw)>) -> Plan {
+        Plan { gates, ..Plan::of(Cheat::None) }
     }
 }

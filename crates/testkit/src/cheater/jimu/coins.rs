@@ -56,9 +56,9 @@ impl Selection {
                 continue;
             }
             checked.push(item);
-            for first in (0..kind.inputs()).step_by(64) {
+            for first in (0..kind.shape().inputs()).step_by(64) {
                 let word = coins.word();
-                let bits = 0..(kind.inputs() - first).min(64);
+                let bits = 0..(kind.shape().inputs() - first).min(64);
                 inputs.extend(bits.map(|bit| word >> bit & 1 == 1));
             }
         }

@@ -42,11 +42,12 @@ impl Item {
 impl Sent {
     /// Remembers a strip of `lanes` that began with the items of these numbers.
     pub(super) fn note(&mut self, kind: Kind, numbers: &[u64], lanes: usize, strip: &[u8]) {
-        let tables = 16 * kind.table_blocks();
+        let tables = 16 * kind.shape().table_blocks();
         let (corrections, all) = strip.split_at(strip.len() - tables * numbers.len());
         for (i, (number, tables)) in numbers.iter().zip(all.chunks(tables)).enumerate() {
             let lane = |wire: usize| corrections.chunks(lanes).map(move |plane| plane[wire]);
-            let wires = (0..kind.wires()).map(|wire| lane(i * kind.wires() + wire).collect());
+            let wires = (0..kind.shape().wires())
+                .map(|wire| lane(i * kind.shape().wires() + wire).collect());
             let tables = tables.to_vec();
             let item = Item { number: *number, wires: wires.collect(), tables };
             self.items.insert(*number, item);

@@ -19,7 +19,7 @@ use super::cheat::{Cheat, Plan};
 use super::coins::{Coins, Selection, Tosses, blocks_of, first_block};
 use super::input_sums::Sums;
 use super::items::Kind;
-use super::params::{ESCROW_RESERVE, PIECE, input_batch};
+use super::params::{PIECE, escrow_batch, input_batch};
 
 /// The cheater that evaluates.
 pub(super) struct Evaluator {
@@ -84,15 +84,10 @@ impl Evaluator {
         let seeds = receive_seeds(&mut channel, &mut *choices, session, &params, &mut prg);
         let mut hash = seeds?;
         let mut tosses = Tosses { session, role: Role::Evaluator, count: 0, cheat };
-        let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
-        let frame = channel.recv(jimu::tags::JIMU_DELTA, 16 + own + last)?;
-        let mut found = Vec::new();
-        hash.keep_watched();
-        let wire = hash.hash(LANES, &frame[16..16 + own], &mut found)?;
-        let delta = hash.set_delta(wire, &Label::of_key(first_block(&frame)));
-        hash.close(&frame[16 + own..])?;
-        settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
-        Ok(Evaluator {
+        let (delta, keys, bits) =
+            receive_delta(&mut channel, &mut *choices, &mut hash, params.input_sacrificed())?;
+        let coin = settle(&mut channel, &mut hash, &mut tosses, &mut prg)?;
+        let mut evaluator = Evaluator {
             channel,
             session,
             params,
@@ -112,7 +107,12 @@ impl Evaluator {
             live: Vec::new(),
             steps: Vec::new(),
             reports: 0,
-        })
+        };
+        // Sums that are claimed wrongly come later.
+        evaluator.cheat = Cheat::None;
+        evaluator.claim_sums(coin, &keys, &bits)?;
+        evaluator.cheat = cheat;
+        Ok(evaluator)
     }
 
     fn fill(&mut self, kind: Kind) -> Result<(), Fault> {
@@ -124,7 +124,7 @@ impl Evaluator {
             let missing = spec.capacity - items.len();
             let expected = missing as f64 / (1.0 - spec.check_rate());
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
-            items.extend(self.generate(kind, count, 0)?.0.into_iter().take(missing));
+            items.extend(self.generate(kind, count)?.0.into_iter().take(missing));
         }
         self.full.insert(
             kind,
@@ -133,11 +133,11 @@ impl Evaluator {
         Ok(())
     }
 
-    /// The bases of the buckets drawn for a fresh batch, and the tags of its extra wires.
-    fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<Tag>), Fault> {
+    /// The bases of the buckets drawn for a fresh batch.
+    fn draw(&mut self, kind: Kind) -> Result<Vec<u64>, Fault> {
         self.fill(kind)?;
         let spec = kind.spec(&self.params);
-        let (mut fresh, wires, mut coins) = self.generate(kind, spec.batch, extra)?;
+        let (mut fresh, mut coins) = self.generate(kind, spec.batch)?;
         let buckets = fresh.len() / spec.bucket;
         fresh.truncate(buckets * spec.bucket);
         let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
@@ -152,38 +152,29 @@ impl Evaluator {
         }
         let pool = self.full.get_mut(&kind).expect("filled above");
         pool.exchange(&mut self.journal, &draws, &mut fresh).expect("as many as drawn");
-        let (tag, openings) = match kind.shape() {
-            Some(_) => (jimu::tags::JIMU_INNER, buckets * (spec.bucket - 1) * kind.wires()),
-            None => (jimu::tags::JIMU_ESCROW, buckets * spec.bucket),
-        };
+        let openings = buckets * (spec.bucket - 1) * kind.shape().wires();
         if openings > 0 {
-            self.channel.recv(tag, encoded_len(openings, 1))?;
+            self.channel.recv(jimu::tags::JIMU_INNER, encoded_len(openings, 1))?;
         }
-        let bases = fresh.chunks(spec.bucket).map(|members| members[0]);
-        Ok((bases.collect(), wires[..buckets.min(wires.len())].to_vec()))
+        Ok(fresh.chunks(spec.bucket).map(|members| members[0]).collect())
     }
 
-    fn generate(
-        &mut self,
-        kind: Kind,
-        items: usize,
-        extra: usize,
-    ) -> Result<(Vec<u64>, Vec<Tag>, Coins), Fault> {
-        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+    fn generate(&mut self, kind: Kind, items: usize) -> Result<(Vec<u64>, Coins), Fault> {
+        let (wires, blocks) = (kind.shape().wires(), kind.shape().table_blocks());
         let (first, found, tables) = self.hash_wires(items * wires, 16 * blocks * items)?;
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
         for (item, tables) in tables.chunks(16 * blocks).enumerate() {
             let last = found[(item + 1) * wires - 1];
             self.items.insert(numbers[item], (blocks_of(tables), last));
         }
-        let extra = if extra > 0 { self.hash_wires(extra, 0)?.1 } else { Vec::new() };
+
         let coin = self.close()?;
         let chosen = Selection::new(coin, kind.spec(&self.params).check_below, kind, items);
         if !chosen.checked.is_empty() {
             let openings = chosen.checked.len() * wires;
             self.channel.recv(jimu::tags::JIMU_CHECK, encoded_len(openings, 1))?;
         }
-        Ok((chosen.survivors.iter().map(|item| numbers[*item]).collect(), extra, chosen.coins))
+        Ok((chosen.survivors.iter().map(|item| numbers[*item]).collect(), chosen.coins))
     }
 
     /// Hashes vectors that hold `wires`: number of the first, tags, and the `more` bytes behind.
@@ -223,20 +214,25 @@ impl Evaluator {
         keys.iter_mut().zip(blocks_of(&masked)).for_each(|(key, masked)| *key ^= masked);
         let labels = self.hash.complete(first, &keys, &choices);
         let coin = self.close()?;
+        self.claim_sums(coin, &keys, &choices)?;
+        self.inputs.extend(labels.into_iter().zip(choices).take(total - sacrificed));
+        Ok(())
+    }
+
+    /// The sums of choice bits and the proof that the keys are known; what is opened then.
+    fn claim_sums(&mut self, coin: Block, keys: &[Block], choices: &[bool]) -> Result<(), Fault> {
         let count = self.params.input_sums();
         let sums = Sums::new(self.session, count, coin);
         let bits: Vec<u8> = choices.iter().map(|choice| u8::from(*choice)).collect();
         let mut claim = sums.of(&bits, 1).concat();
-        let keys = sums.of(Block::as_bytes(&keys), 16);
+        let keys = sums.of(Block::as_bytes(keys), 16);
         let keys: Vec<Block> = keys.iter().map(|key| first_block(key)).collect();
         let mut digest = sums.digest(&keys);
         claim[0] ^= u8::from(self.cheat == Cheat::Sum);
         digest[31] ^= u8::from(self.cheat == Cheat::SumDigest);
         claim.extend_from_slice(&digest);
         self.channel.send(jimu::tags::JIMU_SUM, &claim)?;
-        self.channel.recv(jimu::tags::JIMU_PROOF, 48 * count)?;
-        self.inputs.extend(labels.into_iter().zip(choices).take(total - sacrificed));
-        Ok(())
+        self.channel.recv(jimu::tags::JIMU_PROOF, 48 * count).map(drop)
     }
 
     /// The masked value of a label, by the tag of masked value 0.
@@ -268,17 +264,17 @@ impl Evaluator {
     }
 
     fn take_escrowed(&mut self, count: usize) -> Result<Vec<Tag>, Fault> {
-        self.reserve_escrow(count)?;
-        Ok(self.escrowed.drain(..count).collect())
-    }
-
-    fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
-        while self.escrowed.len() < count + ESCROW_RESERVE {
-            let spec = self.params.escrow;
-            let wires = self.draw(Kind::Escrow, spec.batch / spec.bucket)?.1;
-            self.escrowed.extend(wires);
+        while self.escrowed.len() < count {
+            let mut rest = escrow_batch(count - self.escrowed.len());
+            while rest > 0 {
+                let strip = rest.min(3072);
+                let found = self.hash_wires(strip, 0)?.1;
+                self.escrowed.extend(found);
+                rest -= strip;
+            }
+            self.close()?;
         }
-        Ok(())
+        Ok(self.escrowed.drain(..count).collect())
     }
 
     fn add(&mut self, wire: Live) -> usize {
@@ -297,12 +293,11 @@ impl Evaluator {
         let steps = std::mem::take(&mut self.steps);
         let ands = steps.iter().filter(|step| matches!(step, Step::And(..))).count();
         while self.ready.len() < ands {
-            let bases = self.draw(Kind::And, 0)?.0;
+            let bases = self.draw(Kind::And)?;
             self.ready.extend(bases);
         }
         let mut solders = vec![Message::ZERO; 2 * ands];
         if ands > 0 {
-            self.reserve_escrow(0)?;
             let frame = self.channel.recv(jimu::tags::JIMU_OUTER, encoded_len(2 * ands, 1))?;
             assert!(decode(&frame, 1, &mut solders), "the length was asked for");
         }
@@ -413,6 +408,29 @@ fn receive_seeds(
     let [labels, perms] =
         [&labels, &perms].map(|list| Watch { positions: &list.positions, seeds: &list.seeds });
     Ok(ReedSolomonReceiver::new(codes, session, labels, perms, prg))
+}
+
+/// The tag of Delta; keys and choice bits of the wires that prove its key.
+fn receive_delta(
+    channel: &mut Channel,
+    choices: &mut dyn CotReceive,
+    hash: &mut ReedSolomonReceiver,
+    sacrificed: usize,
+) -> Result<(Block, Vec<Block>, Vec<bool>), Fault> {
+    let mut keys = vec![Block::ZERO; sacrificed.next_multiple_of(128)];
+    choices.extend(channel, &mut keys)?;
+    let (lanes, masked) = (LANES + keys.len(), 16 * keys.len());
+    let (own, last) = (hash.corrections_len(lanes), hash.corrections_len(hash.sacrificed()));
+    let frame = channel.recv(jimu::tags::JIMU_DELTA, 16 + own + masked + last)?;
+    let mut found = Vec::new();
+    hash.keep_watched();
+    let wire = hash.hash(lanes, &frame[16..16 + own], &mut found)?;
+    let delta = hash.set_delta(wire, &Label::of_key(first_block(&frame)));
+    let (masked, last) = frame[16 + own..].split_at(masked);
+    hash.close(last)?;
+    let bits = keys.iter().map(|key| key.lsb()).collect();
+    keys.iter_mut().zip(blocks_of(masked)).for_each(|(key, masked)| *key ^= masked);
+    Ok((delta, keys, bits))
 }
 
 /// The coin of a batch, and the answer to its check, at which nobody looks.

@@ -14,39 +14,14 @@ pub enum Kind {
     And,
     /// Cores of the widest multiplexers.
     Wide,
-    /// Escrow gadgets.
-    Escrow,
 }
 
 impl Kind {
-    /// Returns the shape of what is garbled; none for gadgets.
-    pub(super) const fn shape(self) -> Option<Shape> {
+    /// Returns the shape of what is garbled.
+    pub(super) const fn shape(self) -> Shape {
         match self {
-            Kind::And => Some(Shape::AND),
-            Kind::Wide => Some(WIDEST),
-            Kind::Escrow => None,
-        }
-    }
-
-    pub(super) const fn wires(self) -> usize {
-        match self.shape() {
-            Some(shape) => shape.wires(),
-            None => 1,
-        }
-    }
-
-    /// Blocks of the tables; permutation messages have one block at 2^-40.
-    pub(super) const fn table_blocks(self) -> usize {
-        match self.shape() {
-            Some(shape) => shape.table_blocks(),
-            None => 1,
-        }
-    }
-
-    pub(super) const fn inputs(self) -> usize {
-        match self.shape() {
-            Some(shape) => shape.inputs(),
-            None => 0,
+            Kind::And => Shape::AND,
+            Kind::Wide => WIDEST,
         }
     }
 
@@ -55,7 +30,6 @@ impl Kind {
         match self {
             Kind::And => params.ands,
             Kind::Wide => params.muxes[0].1,
-            Kind::Escrow => params.escrow,
         }
     }
 }
@@ -100,8 +74,8 @@ pub struct History {
     pub gates: Items,
     /// Cores of multiplexers.
     pub cores: Items,
-    /// Escrow gadgets.
-    pub gadgets: Items,
+    /// Wires in escrow that were used.
+    pub escrowed: usize,
     /// Both labels of the output of the base of each used bucket.
     pub outputs: Vec<[[u8; 48]; 2]>,
     /// For each report of the evaluator, whether its hash is that of the labels it implies.

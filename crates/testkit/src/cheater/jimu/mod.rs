@@ -26,6 +26,6 @@ mod talk;
 pub use cheat::{Cheat, Code, Flaw, Plan, Which};
 pub use coins::{Coins, Selection};
 pub use items::{History, Items, Kind};
-pub use params::{WIDTH, tiny, tiny_compact, tiny_muxes, weak, weak_escrow};
+pub use params::{WIDTH, tiny, tiny_compact, tiny_muxes, weak};
 pub use session::{Outcome, expected, plan_of, rehearse, run_session};
 pub use talk::Talk;

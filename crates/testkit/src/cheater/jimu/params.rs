@@ -15,10 +15,9 @@ pub fn tiny() -> JimuParams {
         let switches = JimuSwitches { muxcore: false, compact: false };
         let derived = JimuParams::derive(PoolChoice::Kept(400), Rho::Bits40, switches);
         let mut params = derived.expect("a pool of 400 has sound buckets");
-        for (pool, bucket) in [(&mut params.ands, 3), (&mut params.escrow, 2)] {
-            (pool.capacity, pool.bucket, pool.batch) = (24, bucket, 96);
-            pool.check_below = 1 << 31;
-        }
+        let pool = &mut params.ands;
+        (pool.capacity, pool.bucket, pool.batch) = (24, 3, 96);
+        pool.check_below = 1 << 31;
         params
     })
     .clone()
@@ -29,12 +28,9 @@ pub fn tiny() -> JimuParams {
 pub fn tiny_compact() -> JimuParams {
     let mut params = tiny();
     params.switches.compact = true;
-    (params.ands.capacity, params.escrow.capacity) = (80, 80);
+    params.ands.capacity = 80;
     params
 }
-
-/// Wires in escrow that are always ready: on them the evaluator tries a candidate for Delta.
-pub(super) const ESCROW_RESERVE: usize = 8;
 
 /// ANDs of a core of the widest multiplexers.
 pub const WIDTH: usize = WIDEST.ands();
@@ -59,17 +55,6 @@ pub fn weak() -> JimuParams {
     params
 }
 
-/// The same with buckets of three in escrow and a code of permutation messages of two places, of which
-/// the evaluator watches one: in half of all sessions a turned permutation bit has a tag.
-#[must_use]
-pub fn weak_escrow() -> JimuParams {
-    let mut params = tiny();
-    let perms = &mut params.codes.perms;
-    (perms.n, perms.k, perms.w) = (2, 2, 1);
-    params.escrow.bucket = 3;
-    params
-}
-
 /// Most outputs of a message.
 pub(super) const PIECE: usize = 8192;
 
@@ -79,4 +64,9 @@ pub(super) fn input_batch(params: &JimuParams, missing: usize) -> (usize, usize)
     let sacrificed = params.input_sacrificed();
     let total = (missing + sacrificed).clamp(2048, 1 << 16).next_multiple_of(128);
     (total, sacrificed)
+}
+
+/// Wires to make for escrow when `missing` are needed.
+pub(super) fn escrow_batch(missing: usize) -> usize {
+    missing.clamp(2048, 1 << 16).next_multiple_of(64)
 }

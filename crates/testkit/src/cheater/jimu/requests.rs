@@ -26,9 +26,7 @@ impl Garbler {
         if self.solders.is_empty() {
             return Ok(());
         }
-        if !self.plan.hasty {
-            self.reserve_escrow(0)?;
-        }
+
         if self.reports >= self.plan.after && !std::mem::replace(&mut self.flushed, true) {
             let first = &mut self.solders[0];
             match self.plan.cheat {

@@ -165,8 +165,7 @@ pub fn plan_of(cheat: Cheat, params: &JimuParams, talks: &[Talk], seed: u128) ->
         match cheat {
             Cheat::Gate(flaw, which) => plan.gates.push((history.gates.find(which), flaw)),
             Cheat::Hidden(_) => plan.gates.push((history.gates.find(Which::Checked), Flaw::Nand)),
-            Cheat::HiddenGadget => plan.gadgets.push(history.gadgets.find(Which::Checked)),
-            Cheat::Gadget(which) => plan.gadgets.push(history.gadgets.find(which)),
+
             _ => {}
         }
     }

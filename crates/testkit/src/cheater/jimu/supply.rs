@@ -2,7 +2,7 @@
 
 use cenote_engine::Fault;
 use cenote_engine::backends::jimu;
-use cenote_engine::backends::jimu::escrow;
+
 use cenote_engine::backends::jimu::garbled_core;
 use cenote_engine::backends::jimu::ihash::{HashSender, LANES, Label, Message, encode};
 use cenote_pool::{Draws, Pool};
@@ -16,14 +16,12 @@ use super::coins::{Coins, Selection};
 use super::garbler::{Garbler, Pools};
 use super::input_sums::{Sums, add_multiple};
 use super::items::{Items, Kind};
-use super::lies::{distance, near, negated, wrong_key};
-use super::params::{ESCROW_RESERVE, input_batch};
+use super::lies::{distance, negated, wrong_key};
+use super::params::{escrow_batch, input_batch};
 
-/// The survivors of the check of a batch: items, numbers of the extra wires, the coin's further
-/// words.
+/// The survivors of the check of a batch, and the coin's further words.
 struct Batch {
     fresh: Vec<u64>,
-    extra: Vec<u64>,
     coins: Coins,
 }
 
@@ -32,20 +30,19 @@ impl Garbler {
         match kind {
             Kind::And => &mut self.history.gates,
             Kind::Wide => &mut self.history.cores,
-            Kind::Escrow => &mut self.history.gadgets,
         }
     }
 
     /// Messages of the wires of the base of the next ready core.
     pub(super) fn take_core(&mut self, kind: Kind) -> Result<Vec<Message>, Fault> {
         while self.items(kind).used == self.items(kind).buckets.len() {
-            let buckets = self.draw(kind, 0)?.0;
+            let buckets = self.draw(kind)?;
             self.solder_buckets(kind, &buckets)?;
         }
         let items = self.items(kind);
         let base = items.buckets[items.used][0];
         items.used += 1;
-        let core = self.messages(&[base], kind.wires());
+        let core = self.messages(&[base], kind.shape().wires());
         if kind == Kind::And {
             let labels = [core[2].label, core[2].label ^ self.delta];
             self.history.outputs.push(labels.map(|label| {
@@ -57,21 +54,19 @@ impl Garbler {
         Ok(core)
     }
 
-    /// The next wires soldered to escrow.
+    /// The next wires in escrow.
     pub(super) fn take_escrowed(&mut self, count: usize) -> Result<Vec<Message>, Fault> {
-        self.reserve_escrow(count)?;
-        self.history.gadgets.used += count;
-        Ok(self.pools.escrowed.drain(..count).collect())
-    }
-
-    /// Makes sure that so many wires in escrow are ready, and those that the evaluator keeps.
-    pub(super) fn reserve_escrow(&mut self, count: usize) -> Result<(), Fault> {
-        while self.pools.escrowed.len() < count + ESCROW_RESERVE {
-            let spec = self.params.escrow;
-            let (buckets, extra) = self.draw(Kind::Escrow, spec.batch / spec.bucket)?;
-            self.solder_escrow(&buckets, &extra)?;
+        while self.pools.escrowed.len() < count {
+            let total = escrow_batch(count - self.pools.escrowed.len());
+            let (_, messages, mut frame) = self.hash_wires(total);
+            self.spoil_escrowed(&mut frame, total);
+            // In strips of 48 vectors.
+            self.send_strips(&frame, total)?;
+            self.close(false)?;
+            self.pools.escrowed.extend(messages);
         }
-        Ok(())
+        self.history.escrowed += count;
+        Ok(self.pools.escrowed.drain(..count).collect())
     }
 
     pub(super) fn take_inputs(&mut self, count: usize) -> Result<Vec<Label>, Fault> {
@@ -97,18 +92,18 @@ impl Garbler {
             let missing = spec.capacity - items.len();
             let expected = missing as f64 / (1.0 - spec.check_rate());
             let count = ((expected + 4.0 * expected.sqrt() + 16.0) as usize).min(spec.batch);
-            items.extend(self.generate(kind, count, 0)?.fresh.into_iter().take(missing));
+            items.extend(self.generate(kind, count)?.fresh.into_iter().take(missing));
         }
         let pool = Pool::full(format!("{kind:?}"), spec.capacity, items).expect("as many as that");
         self.pools.full.insert(kind, pool);
         Ok(())
     }
 
-    /// Buckets drawn for a fresh batch, and its extra wires.
-    fn draw(&mut self, kind: Kind, extra: usize) -> Result<(Vec<u64>, Vec<u64>), Fault> {
+    /// Buckets drawn for a fresh batch.
+    fn draw(&mut self, kind: Kind) -> Result<Vec<u64>, Fault> {
         self.fill(kind)?;
         let spec = kind.spec(&self.params);
-        let Batch { mut fresh, extra, mut coins } = self.generate(kind, spec.batch, extra)?;
+        let Batch { mut fresh, mut coins } = self.generate(kind, spec.batch)?;
         fresh.truncate(fresh.len() / spec.bucket * spec.bucket);
         let mut draws = Draws::new(spec.bucket, spec.capacity).expect("a shape");
         draws.draw(fresh.len() / spec.bucket, || coins.word());
@@ -118,7 +113,7 @@ impl Garbler {
         let pool = full.get_mut(&kind).expect("filled above");
         pool.exchange(journal, &draws, &mut fresh).expect("one fresh item for each drawn");
         self.items(kind).buckets.extend(fresh.chunks(spec.bucket).map(<[u64]>::to_vec));
-        Ok((fresh, extra))
+        Ok(fresh)
     }
 
     /// Sends what `draws` take out of the pool that holds `numbers`.
@@ -133,14 +128,8 @@ impl Garbler {
         if nodes.is_empty() { Ok(()) } else { self.channel.send(jimu::tags::JIMU_PATHS, &nodes) }
     }
 
-    fn generate(&mut self, kind: Kind, items: usize, extra: usize) -> Result<Batch, Fault> {
+    fn generate(&mut self, kind: Kind, items: usize) -> Result<Batch, Fault> {
         let numbers = self.send_strip(kind, items)?;
-        let mut wires = Vec::new();
-        if extra > 0 {
-            let (first, _, frame) = self.hash_wires(extra);
-            self.channel.send(jimu::tags::JIMU_STRIP, &frame)?;
-            wires.extend(first..first + extra as u64);
-        }
         let coin = self.close(kind == Kind::And && self.history.gates.made.is_empty())?;
         let chosen = Selection::new(coin, kind.spec(&self.params).check_below, kind, items);
         self.open_checked(kind, &chosen, &numbers)?;
@@ -149,7 +138,7 @@ impl Garbler {
         own.made.extend(&numbers);
         own.checked.extend(checked);
         let fresh = chosen.survivors.iter().map(|item| numbers[*item]).collect();
-        Ok(Batch { fresh, extra: wires, coins: chosen.coins })
+        Ok(Batch { fresh, coins: chosen.coins })
     }
 
     /// Hashes vectors that hold `wires`: number of the first, messages, corrections.
@@ -163,7 +152,8 @@ impl Garbler {
 
     /// Items in one strip: batches are small. Returns their numbers.
     fn send_strip(&mut self, kind: Kind, items: usize) -> Result<Vec<u64>, Fault> {
-        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let shape = kind.shape();
+        let (wires, blocks) = (shape.wires(), shape.table_blocks());
         assert!(items * wires <= 3072, "a batch of the cheater is one strip");
         let (first, messages, mut frame) = self.hash_wires(items * wires);
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
@@ -171,16 +161,8 @@ impl Garbler {
             self.spoil_corrections(&mut frame, (items * wires).next_multiple_of(LANES));
         }
         let mut tables = vec![Block::ZERO; items * blocks];
-        match kind.shape() {
-            Some(shape) => {
-                garbled_core::garble(shape, &self.delta, &numbers, &messages, &mut tables);
-                self.spoil_gates(kind, &numbers, &messages, &mut tables);
-            }
-            None => {
-                escrow::seal(blocks, &numbers, &messages, &mut tables);
-                self.spoil_gadgets(&numbers, &messages, &mut tables);
-            }
-        }
+        garbled_core::garble(shape, &self.delta, &numbers, &messages, &mut tables);
+        self.spoil_gates(kind, &numbers, &messages, &mut tables);
         frame.extend_from_slice(Block::as_bytes(&tables));
         self.sent.note(kind, &numbers, (items * wires).next_multiple_of(LANES), &frame);
         self.channel.send(jimu::tags::JIMU_STRIP, &frame)?;
@@ -230,27 +212,36 @@ impl Garbler {
 
     fn spoil_gates(&self, kind: Kind, numbers: &[u64], messages: &[Message], tables: &mut [Block]) {
         let none = kind == Kind::And && self.history.gates.made.is_empty();
-        let own = tables.chunks_mut(kind.table_blocks()).zip(messages.chunks(kind.wires()));
+        let shape = kind.shape();
+        let own = tables.chunks_mut(shape.table_blocks()).zip(messages.chunks(shape.wires()));
         for (i, (number, (table, wires))) in numbers.iter().zip(own).enumerate() {
-            if let (Some(flaw), Some(shape)) = (self.flaw_of(*number, none && i == 0), kind.shape())
-            {
+            if let Some(flaw) = self.flaw_of(*number, none && i == 0) {
                 flaw.apply(shape, (*number, wires), &self.delta, table);
             }
         }
     }
 
-    fn spoil_gadgets(&self, numbers: &[u64], messages: &[Message], sealed: &mut [Block]) {
-        let none = self.history.gadgets.made.is_empty();
-        let first = none && self.cheats(Cheat::Gadget(Which::First));
-        for (i, (number, sealed)) in numbers.iter().zip(sealed).enumerate() {
-            if first && i == 0 || self.plan.gadgets.contains(number) {
-                *sealed ^= Block::ONE;
-            }
-            if self.plan.decoys.contains(number) {
-                let wire = Message { label: messages[i].label ^ near(), ..messages[i] };
-                escrow::seal(1, &[*number], &[wire], std::slice::from_mut(sealed));
-            }
+    /// Wrong corrections of permutation messages of wire 0 of a batch of `lanes` for escrow.
+    fn spoil_escrowed(&self, corrections: &mut [u8], lanes: usize) {
+        let codes = &self.params.codes;
+        let planes = &mut corrections[codes.labels.parity() as usize * lanes..];
+        let last = (codes.perms.n - 1) as u8;
+        let own = self.cheats(Cheat::Escrowed).then_some(&last);
+        for place in self.plan.corrections.iter().chain(own) {
+            // Bit 0 of a symbol of six.
+            let bit = 6 * (usize::from(*place) - codes.perms.k as usize);
+            planes[bit / 8 * lanes] ^= 1 << (bit % 8);
         }
+    }
+
+    /// Sends the corrections of a batch of wires, planes of `lanes`, in strips.
+    fn send_strips(&mut self, corrections: &[u8], lanes: usize) -> Result<(), Fault> {
+        for first in (0..lanes).step_by(3072) {
+            let strip = first..lanes.min(first + 3072);
+            let planes = corrections.chunks_exact(lanes).map(|plane| &plane[strip.clone()]);
+            self.channel.send(jimu::tags::JIMU_STRIP, &planes.collect::<Vec<_>>().concat())?;
+        }
+        Ok(())
     }
 
     /// Ends a batch; `first` if it is the first of ANDs.
@@ -275,16 +266,13 @@ impl Garbler {
             return Ok(());
         }
         let starts: Vec<u64> = chosen.checked.iter().map(|item| numbers[*item]).collect();
-        let mut opened = self.messages(&starts, kind.wires());
-        if let Some(shape) = kind.shape() {
-            let mut inputs = pack(chosen.inputs.iter().copied());
-            inputs[0] ^= u8::from(self.cheats(Cheat::CheckedInput));
-            let wires = std::mem::take(&mut opened);
-            let delta = &self.delta;
-            garbled_core::open_for_check(shape, delta, &wires, &inputs, &mut opened);
-            if self.cheats(Cheat::CheckedPerm) {
-                opened[0].perm.0[0] ^= Block::ONE;
-            }
+        let (shape, mut opened) = (kind.shape(), Vec::new());
+        let wires = self.messages(&starts, shape.wires());
+        let mut inputs = pack(chosen.inputs.iter().copied());
+        inputs[0] ^= u8::from(self.cheats(Cheat::CheckedInput));
+        garbled_core::open_for_check(shape, &self.delta, &wires, &inputs, &mut opened);
+        if self.cheats(Cheat::CheckedPerm) {
+            opened[0].perm.0[0] ^= Block::ONE;
         }
         self.hide(kind, &starts, &mut opened);
         self.send_messages(jimu::tags::JIMU_CHECK, &opened)
@@ -292,15 +280,13 @@ impl Garbler {
 
     /// Opens bad items that are checked as if they were right.
     fn hide(&self, kind: Kind, checked: &[u64], opened: &mut [Message]) {
-        for (number, opened) in checked.iter().zip(opened.chunks_mut(kind.wires())) {
+        for (number, opened) in checked.iter().zip(opened.chunks_mut(kind.shape().wires())) {
             match self.plan.cheat {
                 Cheat::Hidden(code) if self.flaw_of(*number, false).is_some() => {
                     opened[2].label ^= self.delta;
                     opened[2].perm.0[0] ^= Block::ONE.times(code == Code::Perms);
                 }
-                Cheat::HiddenGadget if self.plan.gadgets.contains(number) => {
-                    opened[0].perm.0[0] ^= Block::ONE;
-                }
+
                 _ => {}
             }
         }
@@ -313,8 +299,8 @@ impl Garbler {
     }
 
     fn solder_buckets(&mut self, kind: Kind, numbers: &[u64]) -> Result<(), Fault> {
-        let Some(shape) = kind.shape() else { return Ok(()) };
-        let (members, mut solders) = (self.messages(numbers, kind.wires()), Vec::new());
+        let shape = kind.shape();
+        let (members, mut solders) = (self.messages(numbers, shape.wires()), Vec::new());
         let bucket = kind.spec(&self.params).bucket;
         garbled_core::inner_solders(shape, bucket, &self.delta, &members, &mut solders);
         match self.plan.cheat {
@@ -326,24 +312,6 @@ impl Garbler {
             Ok(())
         } else {
             self.send_messages(jimu::tags::JIMU_INNER, &solders)
-        }
-    }
-
-    fn solder_escrow(&mut self, numbers: &[u64], extra: &[u64]) -> Result<(), Fault> {
-        let bucket = self.params.escrow.bucket;
-        let (gadgets, mut solders) = (self.messages(numbers, 1), Vec::new());
-        let wires = self.messages(&extra[..numbers.len() / bucket], 1);
-        escrow::solders(bucket, &self.delta, &gadgets, &wires, &mut solders);
-        match self.plan.cheat {
-            Cheat::EscrowLabel => solders[0].label ^= self.delta,
-            Cheat::EscrowPerm => solders[0].perm ^= wires[0].perm ^ wires[1].perm,
-            _ => {}
-        }
-        self.pools.escrowed.extend(wires);
-        if solders.is_empty() {
-            Ok(())
-        } else {
-            self.send_messages(jimu::tags::JIMU_ESCROW, &solders)
         }
     }
 
@@ -370,7 +338,7 @@ impl Garbler {
         Ok(())
     }
 
-    fn prove_inputs(&mut self, coin: Block, labels: &[Label]) -> Result<(), Fault> {
+    pub(super) fn prove_inputs(&mut self, coin: Block, labels: &[Label]) -> Result<(), Fault> {
         let count = self.params.input_sums();
         let sums = Sums::new(self.session, count, coin);
         let claim = self.channel.recv(jimu::tags::JIMU_SUM, count + 32)?;

@@ -65,7 +65,7 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
                 (0..REFILLS)
                     .try_for_each(|_| depot.supply()?.refill(channel, at, Phase::Preprocess))?;
             }
-            let mut all = bytes(&depot.take_escrowed(channel, ESCROWED)?);
+            let mut all = bytes(&depot.take_escrowed(channel, ESCROWED, ESCROWED)?.0);
             let counts = counts(&|at| depot.level(at));
             let mut ready = depot.ready()?;
             ready.take_cores(&counts)?.iter().for_each(|cores| all.extend(bytes(cores)));
@@ -77,9 +77,8 @@ fn products(params: &JimuParams, seed: u128) -> (Vec<u8>, Vec<u8>) {
                     .try_for_each(|_| depot.supply()?.refill(channel, at, Phase::Preprocess))?;
             }
             let mut all = Vec::new();
-            for wire in depot.take_escrowed(channel, ESCROWED)?.all() {
-                all.extend_from_slice(bytemuck::bytes_of(&wire.tag));
-                all.extend_from_slice(Block::as_bytes(wire.records));
+            for tag in depot.take_escrowed(channel, ESCROWED, ESCROWED)?.tags() {
+                all.extend_from_slice(bytemuck::bytes_of(&tag));
             }
             let counts = counts(&|at| depot.level(at));
             let mut ready = depot.ready()?;

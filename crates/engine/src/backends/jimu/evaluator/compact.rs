@@ -7,8 +7,9 @@ use cenote_prim::merkle::{self, MerkleBuilder, Node, Part, cover};
 use subtle::ConstantTimeEq;
 
 use super::stored::{Keep, Store};
-use crate::backends::jimu::batch::{self, Kind, lanes};
+use crate::backends::jimu::batch::{self, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, again_len, decode_numbers};
+use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::ihash::{HashReceiver, ReedSolomonReceiver};
 use crate::backends::jimu::store::{Sealer, Stored};
 use crate::backends::jimu::tags;
@@ -25,8 +26,8 @@ pub(super) struct Root {
 
 impl Root {
     /// Of a pool that was filled with the leaves of `tree`.
-    pub(super) fn new(kind: Kind, capacity: usize, tree: &MerkleBuilder) -> Result<Root, Fault> {
-        let pool = Pool::full(kind.pool_name(), capacity, vec![(); tree.count()]);
+    pub(super) fn new(shape: Shape, capacity: usize, tree: &MerkleBuilder) -> Result<Root, Fault> {
+        let pool = Pool::full(shape.pool_name(), capacity, vec![(); tree.count()]);
         Ok(Root { node: tree.root(), pool: pool.map_err(store_fault)? })
     }
 
@@ -95,14 +96,14 @@ impl Exchange<'_> {
     /// The old items of `count` slots, and their leaves. Nothing is known of them before
     /// [`Exchange::receive_paths`].
     fn receive_items(&mut self, count: usize) -> Result<(Vec<Stored>, Vec<Node>), Fault> {
-        let kind = self.store.kind;
-        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let shape = self.store.shape;
+        let (wires, blocks) = (shape.wires(), shape.table_blocks());
         let (mut items, mut nodes) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut tags = Vec::new();
         for strip in batch::strips(count, wires) {
             let lanes = lanes(strip * wires);
             let corrections = self.hash.corrections_len(lanes);
-            let len = again_len(kind, strip, corrections);
+            let len = again_len(shape, strip, corrections);
             let frame = self.channel.recv(tags::JIMU_AGAIN, len)?;
             let (numbers, body) = decode_numbers(&frame, strip);
             let (corrections, tables) = body.split_at(corrections);
@@ -110,7 +111,7 @@ impl Exchange<'_> {
                 .hash_again(&numbers, wires, lanes, corrections, &mut tags)
                 // No item that was ever checked is refused.
                 .map_err(|_| OTHER)?;
-            self.leaves.of(kind, &numbers, body, &mut nodes);
+            self.leaves.of(shape, &numbers, body, &mut nodes);
             for ((number, tables), tags) in
                 numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
             {

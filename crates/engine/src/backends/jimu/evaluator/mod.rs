@@ -1,6 +1,7 @@
 //! The evaluator of a request: verifies the solders of a chunk, then evaluates it.
 
 mod compact;
+mod escrow;
 mod recovery;
 mod stored;
 mod supply;
@@ -14,7 +15,7 @@ use cenote_prim::{Block, Growing, Secret, bits};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::messages::{self, ResultHash};
-use super::{ESCROW_RESERVE, JimuParams, MAX_PIECE, depot, escrow};
+use super::{JimuParams, MAX_PIECE, depot};
 use crate::backends::jimu::garbled_core::{
     Active, Conflict, Evaluation, Pair, Shape, base_tags, ready_blocks,
 };
@@ -24,21 +25,24 @@ use crate::backends::jimu::ihash::{
 use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, Pass, groups, walk};
 
+use escrow::Escrow;
 pub(super) use recovery::Replay;
-use recovery::{Escrows, Input, KeptValues, Recovery, Values};
-pub(super) use supply::{Escrowed, InputWire, Supply};
+pub(super) use recovery::{Escrows, Values};
+use recovery::{Input, KeptValues, Recovery};
+pub(super) use supply::{InputWire, Supply};
 
-/// The evaluator's ready items: buckets of cores, [`Escrowed`] wires, [`InputWire`]s.
+/// The evaluator's ready items: buckets of cores, wires in escrow, [`InputWire`]s.
 pub(super) struct Depot {
     depot: depot::Depot<Supply>,
     hash: ReedSolomonTags,
     delta: Block,
+    escrow: Arc<Escrow>,
 }
 
 impl Depot {
     pub(super) fn new(params: JimuParams, supply: Supply) -> Depot {
-        let (hash, delta) = (supply.hash().tags(), supply.delta());
-        Depot { depot: depot::Depot::new(params, supply.shelves(), supply), hash, delta }
+        let (hash, delta, escrow) = (supply.hash().tags(), supply.delta(), supply.escrow());
+        Depot { depot: depot::Depot::new(params, supply.shelves(), supply), hash, delta, escrow }
     }
 
     /// What recognises messages.
@@ -51,29 +55,22 @@ impl Depot {
         self.delta
     }
 
-    /// The next `count` wires soldered to escrow.
+    /// What Delta opens.
+    pub(super) const fn escrow(&self) -> &Arc<Escrow> {
+        &self.escrow
+    }
+
+    /// The next `count` wires in escrow, of the `coming` ones that are taken one piece after the other.
     pub(super) fn take_escrowed(
         &mut self,
         channel: &mut Channel,
         count: usize,
+        coming: usize,
     ) -> Result<Escrows, Fault> {
-        let blocks = self.depot.take_escrowed(channel, count)?;
-        let bucket = self.depot.params().escrow.bucket;
-        Ok(Escrows::new(blocks, supply::escrowed_blocks(bucket, self.hash.perm_blocks())))
-    }
-
-    /// Whether `delta` is the garbler's: whether it opens most of the wires in escrow that nobody has
-    /// taken yet. A label that has a tag by luck gives another sum, which opens none of the good ones.
-    pub(super) fn opens_escrow(&self, delta: &Label) -> Result<bool, Fault> {
-        let ready = self.depot.ready()?;
-        let stock = &ready.items.stocks[self.depot.params().escrow_stock()];
-        let tags = self.hash.perm_tags();
-        let wires = Escrowed::all(stock.peek(ESCROW_RESERVE), stock.stride());
-        let opened = wires.map(|wire| {
-            let found = escrow::recover(&*tags, delta.key(), wire.records, wire.tag.perm);
-            usize::from(found.is_some())
-        });
-        Ok(2 * opened.sum::<usize>() > ESCROW_RESERVE)
+        let (blocks, items) = self.depot.take_escrowed(channel, count, coming)?;
+        let stated = self.depot.ready()?.items.stated(&items);
+        let stride = supply::escrowed_blocks(self.depot.params());
+        Ok(Escrows::new(blocks, stride, items, stated))
     }
 }
 
@@ -178,7 +175,7 @@ impl Evaluator {
         depot.taken();
         if chunk.ands > 0 {
             // Tried whether or not there is a pair, and although Delta may be known.
-            let found = pair.proven(depot.opens_escrow(&pair.delta())?);
+            let found = pair.proven(depot.escrow().agrees(&pair.delta()));
             *conflict = conflict.take().or(found);
         }
         Ok(())
@@ -276,17 +273,18 @@ impl Evaluator {
         channel: &mut Channel,
         depot: &mut Depot,
         slots: &[usize],
+        coming: usize,
     ) -> Result<(), Fault> {
         let delta = depot.delta();
-        let escrows = depot.take_escrowed(channel, slots.len())?;
+        let escrows = depot.take_escrowed(channel, slots.len(), coming)?;
         channel.set_phase(Phase::Online);
         let mut labels = vec![Label::ZERO; slots.len()];
         channel.recv_into(tags::JIMU_LABELS, bytemuck::cast_slice_mut(&mut labels))?;
         let mut seen = vec![Block::ZERO; slots.len()];
         depot.hash().tags_of_labels(&labels, &mut seen);
         let (mut good, mut all_masked) = (true, Zeroizing::new(Vec::with_capacity(slots.len())));
-        let wires = slots.iter().zip(&labels).zip(escrows.all()).zip(seen);
-        for (((&slot, label), Escrowed { tag, .. }), seen) in wires {
+        let wires = slots.iter().zip(&labels).zip(escrows.tags()).zip(seen);
+        for (((&slot, label), tag), seen) in wires {
             let masked = seen.ct_eq(tag.label ^ delta);
             good &= masked | seen.ct_eq(tag.label);
             all_masked.push(masked);
@@ -333,27 +331,25 @@ impl Evaluator {
         receive_perms(channel, depot.hash(), tags::JIMU_PERMS, expected, PERM_CHECK)
     }
 
-    /// The values that `perms`, opened and verified, give to `slots`.
-    pub(super) fn values(&self, slots: &[usize], perms: &[Perm]) -> Vec<bool> {
-        let value = |(&slot, perm): (&usize, &Perm)| {
-            self.active[slot].masked ^ perm.bit() ^ self.tagged[slot].flip
+    /// The values that permutation bits, opened and verified, give to `slots`.
+    pub(super) fn values(&self, slots: &[usize], perms: &[bool]) -> Vec<bool> {
+        let value = |(&slot, perm): (&usize, &bool)| {
+            self.active[slot].masked ^ perm ^ self.tagged[slot].flip
         };
         slots.iter().zip(perms).map(value).collect()
     }
 
-    /// The sums of the permutation messages of `slots` with escrowed ones.
-    fn sums(
+    /// The sums of the permutation messages of `slots` with those of `bonds`, in escrow, tags of these.
+    pub(super) fn sums(
         &mut self,
         channel: &mut Channel,
-        depot: &mut Depot,
+        depot: &Depot,
         slots: &[usize],
-    ) -> Result<(Vec<Perm>, Escrows), Fault> {
-        let bonds = depot.take_escrowed(channel, slots.len())?;
-        channel.set_phase(Phase::Online);
-        let wires = slots.iter().zip(bonds.all());
-        let expected = wires.map(|(&slot, bond)| self.tagged[slot].tag.perm ^ bond.tag.perm);
-        let sums = receive_perms(channel, depot.hash(), tags::JIMU_BOND, expected, BOND_CHECK)?;
-        Ok((sums, bonds))
+        bonds: &[Block],
+    ) -> Result<Vec<Perm>, Fault> {
+        let wires = slots.iter().zip(bonds);
+        let expected = wires.map(|(&slot, bond)| self.tagged[slot].tag.perm ^ *bond);
+        receive_perms(channel, depot.hash(), tags::JIMU_BOND, expected, BOND_CHECK)
     }
 
     /// What is kept of `slots`, whose values are `clear` in recovery.
@@ -364,17 +360,20 @@ impl Evaluator {
         slots: &[usize],
         clear: Option<Values>,
     ) -> Result<KeptWires, Fault> {
-        let mut escrowed = Vec::new();
-        for piece in slots.chunks(MAX_PIECE) {
-            let (sums, wires) = self.sums(channel, depot, piece)?;
+        let wires = depot.take_escrowed(channel, slots.len(), slots.len())?;
+        channel.set_phase(Phase::Online);
+        let bonds: Vec<Block> = wires.tags().map(|tag| tag.perm).collect();
+        let mut masked = Zeroizing::new(Vec::with_capacity(slots.len()));
+        for (piece, bonds) in slots.chunks(MAX_PIECE).zip(bonds.chunks(MAX_PIECE)) {
+            let sums = self.sums(channel, depot, piece, bonds)?;
             // Values but for the permutation bits in escrow: masked as inputs of the garbler are.
-            let masked = Zeroizing::new(self.values(piece, &sums));
-            escrowed.push(Input { wires, masked });
+            let sums: Vec<bool> = sums.iter().map(Perm::bit).collect();
+            masked.extend(self.values(piece, &sums));
         }
         Ok(KeptWires {
             active: slots.iter().map(|&slot| self.active[slot]).collect(),
             tagged: slots.iter().map(|&slot| self.tagged[slot]).collect(),
-            values: Arc::new(KeptValues { clear, escrowed }),
+            values: Arc::new(KeptValues { clear, escrowed: Input { wires, masked } }),
         })
     }
 
@@ -386,22 +385,8 @@ impl Evaluator {
         self.recovery.restored(Arc::clone(values));
     }
 
-    /// Outputs to the garbler alone, whose sums with escrowed ones it opens: the permutation messages, if
-    /// `delta` is the garbler's.
-    pub(super) fn bond(
-        &mut self,
-        channel: &mut Channel,
-        depot: &mut Depot,
-        slots: &[usize],
-        delta: &Label,
-    ) -> Result<Vec<Perm>, Fault> {
-        let (sums, bonds) = self.sums(channel, depot, slots)?;
-        let escrowed = bonds.perms(&*depot.hash().perm_tags(), delta.key());
-        Ok(sums.iter().zip(&*escrowed).map(|(&sum, &perm)| sum ^ perm).collect())
-    }
-
     /// Reports masked values and labels of `slots`; if `instead` are the values that an honest run would
-    /// have given, those that go with these, by the permutation messages and Delta. Both ways take
+    /// have given, those that go with these, by the permutation bits and Delta. Both ways take
     /// the same time.
     pub(super) fn report(
         &self,
@@ -409,12 +394,12 @@ impl Evaluator {
         hash: &ResultHash,
         slots: &[usize],
         instead: Option<&[bool]>,
-        (perms, delta): (&[Perm], &Label),
+        (perms, delta): (&[bool], &Label),
     ) -> Result<(), Fault> {
         let mut outputs: Vec<Active> = slots.iter().map(|&slot| self.active[slot]).collect();
         for (i, (output, &slot)) in outputs.iter_mut().zip(slots).enumerate() {
             let value = instead.is_some_and(|values| values[i]);
-            let masked = value ^ perms[i].bit() ^ self.tagged[slot].flip;
+            let masked = value ^ perms[i] ^ self.tagged[slot].flip;
             let turn = (masked ^ output.masked) & instead.is_some();
             output.label ^= delta.times(turn);
             output.masked ^= turn;

@@ -11,6 +11,7 @@
 //! once the replay runs, each reveal and what is kept, where the garbled run waits for the values. So a replay is never further than the next reveal, and
 //! a job that does not run alike twice is found out instead of waited for.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -21,16 +22,17 @@ use cenote_net::{Channel, Fault, Role};
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroizing;
 
-use super::supply::Escrowed;
-use crate::backends::jimu::escrow;
-use crate::backends::jimu::ihash::{Label, Perm, PermTags, Recogniser};
+use super::escrow::Escrow;
+use super::stored::TAG;
+use crate::backends::jimu::depot::Stated;
+use crate::backends::jimu::ihash::{Label, ReedSolomonEscrow, Statement, Tag};
 use crate::party::{Checked, Party, Receivers, expect_input};
 
 /// How often a run that waits for the other looks whether its session was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Values of wires in the clear.
-pub(super) type Values = Zeroizing<Vec<bool>>;
+/// Values of wires in the clear, or permutation bits.
+pub(in crate::backends::jimu) type Values = Zeroizing<Vec<bool>>;
 
 /// A message of the garbled run to the replay.
 enum Event {
@@ -40,8 +42,8 @@ enum Event {
     Input(Input),
     /// The next wires that an earlier request kept.
     Kept(Arc<KeptValues>),
-    /// The next reveal, or wires that are kept: waits for their values.
-    Reveal,
+    /// The next reveal, or wires that are kept: waits for their values, and for the permutation bits of wires in escrow that the garbler's outputs are bound to.
+    Reveal(Escrows),
 }
 
 /// Inputs of the garbler, as its messages give them: masked, on wires in escrow.
@@ -55,7 +57,7 @@ pub(super) struct KeptValues {
     /// From the replay of the request that kept them, if there was one: the garbled ones may be wrong.
     pub(super) clear: Option<Values>,
     /// Masked, like inputs of the garbler. Kept in any case, so that wiping them tells nothing.
-    pub(super) escrowed: Vec<Input>,
+    pub(super) escrowed: Input,
 }
 
 /// The data that one request keeps for a recovery, and its end of the log.
@@ -65,8 +67,8 @@ pub(in crate::backends::jimu) struct Recovery {
     unread: Option<Receiver<Event>>,
     /// Reveals before there was a replay.
     reveals: usize,
-    /// Values of reveals, from a replay.
-    answers: Option<Receiver<Values>>,
+    /// Values of reveals and the bits that were asked for with them, from a replay.
+    answers: Option<Receiver<[Values; 2]>>,
     /// Tells the replay that nobody waits for it any more.
     over: Arc<AtomicBool>,
 }
@@ -105,23 +107,24 @@ impl Recovery {
     pub(in crate::backends::jimu) fn replay(
         &mut self,
         delta: &Label,
-        hash: &impl Recogniser,
+        escrow: &Arc<Escrow>,
     ) -> Option<Replay> {
         let log = self.unread.take()?;
         let (answers, receiver) = mpsc::channel();
         self.answers = Some(receiver);
         let (passed, over) = (self.reveals, Arc::clone(&self.over));
-        let (key, tags) = (Secret::new(delta.key()), hash.perm_tags());
-        Some(Replay { log, answers, passed, key, tags, over })
+        let (delta, escrow) = (Secret::new(*delta), Arc::clone(escrow));
+        Some(Replay { log, answers, passed, delta, escrow, opened: None, over })
     }
 
-    /// The values of the coming reveal, or of what is kept, of `wires` wires, if there is a replay: waits until it has come
-    /// so far.
+    /// The values of the coming reveal, or of what is kept, of `wires` wires, and the permutation bits of `bonds`, if there is a replay: waits until it
+    /// has come so far.
     pub(in crate::backends::jimu) fn reveal(
         &mut self,
         channel: &mut Channel,
         wires: usize,
-    ) -> Result<Option<Values>, Fault> {
+        bonds: Escrows,
+    ) -> Result<Option<[Values; 2]>, Fault> {
         // With or without a replay, so that what leaves together does not tell.
         channel.flush()?;
         let Some(answers) = &self.answers else {
@@ -129,10 +132,10 @@ impl Recovery {
             return Ok(None);
         };
         // A replay that has ended gives no answer.
-        let _ = self.log.send(Event::Reveal);
+        let _ = self.log.send(Event::Reveal(bonds));
         loop {
             match answers.recv_timeout(LOOK) {
-                Ok(values) if values.len() == wires => return Ok(Some(values)),
+                Ok(answer) if answer[0].len() == wires => return Ok(Some(answer)),
                 // A session that was cancelled ends.
                 Err(RecvTimeoutError::Timeout) => channel.flush()?,
                 // The garbled values may be wrong: better none.
@@ -147,41 +150,81 @@ fn not_alike() -> Fault {
 }
 
 /// Wires in escrow as they left the stock: one copy of them is all that there is until a request ends.
+#[derive(Default)]
 pub(in crate::backends::jimu) struct Escrows {
     blocks: Secret<Vec<Block>>,
     /// Blocks of a wire.
     stride: usize,
+    /// Their numbers.
+    items: Range<u64>,
+    /// What is stated of them.
+    stated: Vec<Stated>,
 }
 
 impl Escrows {
-    /// The wires of a part of a stock, `stride` blocks each.
-    pub(super) fn new(blocks: Secret<Vec<Block>>, stride: usize) -> Escrows {
-        Escrows { blocks, stride }
+    /// The wires of a part of a stock, `stride` blocks each, with these numbers, and what is stated of all of them.
+    pub(super) fn new(
+        blocks: Secret<Vec<Block>>,
+        stride: usize,
+        items: Range<u64>,
+        stated: Vec<Stated>,
+    ) -> Escrows {
+        Escrows { blocks, stride, items, stated }
     }
 
-    pub(in crate::backends::jimu) fn all(&self) -> impl Iterator<Item = Escrowed<'_>> {
-        Escrowed::all(&self.blocks, self.stride)
+    pub(in crate::backends::jimu) fn tags(&self) -> impl Iterator<Item = Tag> {
+        let items = self.blocks.chunks_exact(self.stride.max(1));
+        items.map(|item| Tag { label: item[0], perm: item[1] })
     }
 
-    /// The permutation messages, with the key of Delta. Where every gadget of a bucket is bad, which
-    /// the bound of the pool allows for, a zero one.
-    pub(super) fn perms(&self, tags: &dyn PermTags, delta_key: Block) -> Zeroizing<Vec<Perm>> {
-        let recover = |wire: Escrowed<'_>| {
-            escrow::recover(tags, delta_key, wire.records, wire.tag.perm).unwrap_or(Perm::ZERO)
-        };
-        Zeroizing::new(self.all().map(recover).collect())
+    /// The permutation bits, read by `opened`. Where no place of a batch is clean, which the bound allows for, zeros.
+    pub(super) fn bits(&self, opened: &mut Opened) -> Values {
+        let mut bits = Values::default();
+        for (items, statement) in &self.stated {
+            let (from, to) = (items.start.max(self.items.start), items.end.min(self.items.end));
+            let wires = to.saturating_sub(from) as usize;
+            let blocks = &self.blocks[(from - self.items.start) as usize * self.stride..];
+            let blocks = &blocks[..wires * self.stride];
+            let corrections = (blocks.get(TAG..).unwrap_or_default(), self.stride);
+            let first = statement.first + (from - items.start);
+            bits.extend_from_slice(&opened.bits(statement, first, wires, corrections));
+        }
+        bits
+    }
+}
+
+/// What reads permutation bits, and the clean place of the batch that was read last.
+pub(in crate::backends::jimu) struct Opened {
+    escrow: ReedSolomonEscrow,
+    clean: Option<(Arc<Statement>, Secret<Vec<bool>>)>,
+}
+
+impl Opened {
+    fn bits(
+        &mut self,
+        statement: &Arc<Statement>,
+        first: u64,
+        wires: usize,
+        corrections: (&[Block], usize),
+    ) -> Values {
+        let Opened { escrow, clean } = self;
+        let known = clean.take().filter(|(of, _)| Arc::ptr_eq(of, statement));
+        let (_, places) =
+            clean.insert(known.unwrap_or_else(|| (Arc::clone(statement), escrow.clean(statement))));
+        escrow.bits(first, wires, corrections, places)
     }
 }
 
 /// The evaluator's side of a job in the clear.
 pub(in crate::backends::jimu) struct Replay {
     log: Receiver<Event>,
-    answers: Sender<Values>,
+    answers: Sender<[Values; 2]>,
     /// Reveals that were served without this and are still to pass.
     passed: usize,
-    /// Key of Delta.
-    key: Secret<Block>,
-    tags: Arc<dyn PermTags>,
+    delta: Secret<Label>,
+    escrow: Arc<Escrow>,
+    /// What that opens, once it was needed.
+    opened: Option<Opened>,
     over: Arc<AtomicBool>,
 }
 
@@ -192,11 +235,16 @@ impl Replay {
         if self.over.load(Ordering::Relaxed) { Err(over()) } else { Ok(bit) }
     }
 
+    /// Permutation bits of wires in escrow.
+    fn bits(&mut self, wires: &Escrows) -> Values {
+        let open = || Opened { escrow: self.escrow.open(&self.delta), clean: None };
+        wires.bits(self.opened.get_or_insert_with(open))
+    }
+
     /// Values of inputs of the garbler.
-    fn values(&self, Input { wires, masked }: &Input) -> Values {
-        let perms = wires.perms(&*self.tags, *self.key);
-        let both = masked.iter().zip(&*perms);
-        Zeroizing::new(both.map(|(masked, perm)| masked ^ perm.bit()).collect())
+    fn values(&mut self, Input { wires, masked }: &Input) -> Values {
+        let bits = self.bits(wires);
+        Zeroizing::new(masked.iter().zip(&*bits).map(|(masked, bit)| masked ^ bit).collect())
     }
 
     /// Gives the garbled run the values that it waits for.
@@ -205,8 +253,9 @@ impl Replay {
             self.passed -= 1;
             return Ok(());
         }
-        let Event::Reveal = self.next()? else { return Err(not_alike()) };
-        self.answers.send(Zeroizing::new(wires.to_vec())).map_err(|_| over())
+        let Event::Reveal(bonds) = self.next()? else { return Err(not_alike()) };
+        let bits = self.bits(&bonds);
+        self.answers.send([Zeroizing::new(wires.to_vec()), bits]).map_err(|_| over())
     }
 
     /// Receives the next event of the garbled run.
@@ -284,11 +333,7 @@ impl Replay {
         let mut values = Vec::new();
         match &kept.clear {
             Some(clear) => values.extend_from_slice(clear),
-            None => {
-                for input in &kept.escrowed {
-                    values.extend_from_slice(&self.values(input));
-                }
-            }
+            None => values.extend_from_slice(&self.values(&kept.escrowed)),
         }
         Ok(values)
     }

@@ -6,7 +6,7 @@ use cenote_prim::merkle::Node;
 use cenote_prim::{Block, Secret};
 
 use super::compact::Root;
-use crate::backends::jimu::batch::Kind;
+use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::ihash::Tag;
 use crate::backends::jimu::params::PoolSpec;
 use crate::backends::jimu::store::{AHEAD, FAR, Sealer, Slab, Stored};
@@ -20,7 +20,7 @@ pub(super) const TAG: usize = size_of::<Tag>() / 16;
 /// In stored form the item in a slot of the pool lies in the row of this number. A batch is written behind them, one row after the other; as a drawn item leaves its row,
 /// what its slot has now is written there. So memory that is far away is touched once for each item, and not again to write it.
 pub(super) struct Store {
-    pub(super) kind: Kind,
+    pub(super) shape: Shape,
     pub(super) spec: PoolSpec,
     pub(super) rows: Slab,
     /// Leaves of the batch that is being received, in compact storage.
@@ -37,10 +37,10 @@ pub(super) enum Keep {
 }
 
 impl Store {
-    pub(super) fn new(kind: Kind, spec: PoolSpec, compact: bool) -> Store {
-        let stride = kind.table_blocks() + TAG * kind.wires() + 1;
+    pub(super) fn new(shape: Shape, spec: PoolSpec, compact: bool) -> Store {
+        let stride = shape.table_blocks() + TAG * shape.wires() + 1;
         let leaves = compact.then(Vec::new);
-        Store { kind, spec, rows: Slab::new(stride), leaves, pool: None }
+        Store { shape, spec, rows: Slab::new(stride), leaves, pool: None }
     }
 
     /// Makes room for a batch of so many items, and in stored pools for all items.
@@ -64,7 +64,7 @@ impl Store {
     ) -> Stored {
         let place = self.rows.claim();
         let row = self.rows.row_mut(place);
-        let (first, rest) = row.split_at_mut(self.kind.table_blocks());
+        let (first, rest) = row.split_at_mut(self.shape.table_blocks());
         let (second, last) = rest.split_at_mut(TAG * tags.len());
         Block::as_bytes_mut(first).copy_from_slice(tables);
         second.copy_from_slice(bytemuck::cast_slice(tags));
@@ -95,7 +95,7 @@ impl Store {
             let row = u32::try_from(item.place).ok().and_then(|row| self.rows.row(row));
             let row = row.unwrap_or_default();
             let place = sealer.open(item, row)?;
-            out.push(self.kind, row);
+            out.push(self.shape, row);
             match &mut self.pool {
                 // What came into its slot is of this batch.
                 Some(Keep::Stored(pool)) if (place as usize) < pool.capacity() => {
@@ -169,7 +169,7 @@ impl Store {
 
     /// Takes a pool that was kept, of [`Store::kept_len`] bytes.
     pub(super) fn put_back(&mut self, sealer: &Sealer, bytes: &[u8]) -> Result<(), Fault> {
-        let (name, capacity) = (self.kind.pool_name(), self.spec.capacity);
+        let (name, capacity) = (self.shape.pool_name(), self.spec.capacity);
         if let (Some(_), Ok(node)) = (&self.leaves, bytes.try_into()) {
             self.pool = Some(Keep::Compact(Root::kept(&name, capacity, node)?));
             return Ok(());
@@ -191,7 +191,7 @@ impl Store {
         match &self.pool {
             Some(Keep::Stored(pool)) => pool.counters(journal),
             Some(Keep::Compact(root)) => root.pool.counters(journal),
-            None => Level::unfilled(self.kind.pool_name(), self.spec.capacity),
+            None => Level::unfilled(self.shape.pool_name(), self.spec.capacity),
         }
     }
 
@@ -232,9 +232,9 @@ impl Items {
         self.tags.clear();
     }
 
-    pub(super) fn push(&mut self, kind: Kind, row: &[Block]) {
-        let (tables, rest) = row.split_at(kind.table_blocks());
-        let (tags, number) = rest.split_at(TAG * kind.wires());
+    pub(super) fn push(&mut self, shape: Shape, row: &[Block]) {
+        let (tables, rest) = row.split_at(shape.table_blocks());
+        let (tags, number) = rest.split_at(TAG * shape.wires());
         self.tables.extend_from_slice(tables);
         self.tags.extend_from_slice(bytemuck::cast_slice(tags));
         self.numbers.push(number[0].to_u128() as u64);

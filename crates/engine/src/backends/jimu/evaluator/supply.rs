@@ -14,20 +14,21 @@ use cenote_pool::Pool;
 use cenote_pool::params::Code;
 use cenote_prim::bits::pack;
 use cenote_prim::merkle::{MerkleBuilder, Node};
-use cenote_prim::{Block, Prg, SessionId};
+use cenote_prim::{Block, Prg, Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::compact::{Exchange, Root};
+use super::escrow::Escrow;
 use super::stored::{Items as Rows, Keep, Store, TAG};
-use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
+use crate::backends::jimu::batch::{self, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::depot::{Items, Shelves};
-use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Checked, Members, Shape};
 use crate::backends::jimu::ihash::{
-    HashReceiver, LANES, Label, Message, Recogniser, ReedSolomonReceiver, Tag, decode, encoded_len,
+    HashReceiver, Held, LANES, Label, Message, Recogniser, ReedSolomonEscrow, ReedSolomonReceiver,
+    Statement, Tag, decode, encoded_len,
 };
-use crate::backends::jimu::input_check::Sums;
+use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::kept::{Found, count};
 use crate::backends::jimu::params::JimuParams;
 use crate::backends::jimu::store::{AHEAD, Sealer, Stored};
@@ -48,10 +49,10 @@ pub(in crate::backends::jimu) struct Supply {
     sealer: Sealer,
     leaves: Leaves,
     pools: Vec<CorePool>,
-    escrow: EscrowPool,
-    /// Ready buckets of cores, folded; wires in escrow ([`Escrowed`]); wires for inputs ([`InputWire`]).
+    escrow: Arc<Escrow>,
+    /// Ready buckets of cores, folded; wires in escrow, tags and corrections of permutation messages; wires for inputs ([`InputWire`]).
     shelves: Arc<Shelves>,
-    /// Pools that lie on disk, full, those of cores first; none once anything was made.
+    /// Pools that lie on disk, full; none once anything was made.
     waiting: Vec<bool>,
     /// What earlier sessions have found out.
     found: Option<Found>,
@@ -62,11 +63,6 @@ pub(in crate::backends::jimu) struct Supply {
 /// A pool of cores of one shape.
 struct CorePool {
     shape: Shape,
-    store: Store,
-}
-
-/// The pool of escrow gadgets.
-struct EscrowPool {
     store: Store,
 }
 
@@ -92,36 +88,14 @@ impl InputWire {
     }
 }
 
-/// A wire with the records that give its permutation message to whoever knows Delta.
-#[derive(Clone, Copy)]
-pub(in crate::backends::jimu) struct Escrowed<'a> {
-    pub(in crate::backends::jimu) tag: Tag,
-    pub(in crate::backends::jimu) records: &'a [Block],
-}
-
-impl<'a> Escrowed<'a> {
-    /// The wires of a part of a stock, `stride` blocks each.
-    pub(in crate::backends::jimu) fn all(
-        blocks: &'a [Block],
-        stride: usize,
-    ) -> impl Iterator<Item = Escrowed<'a>> {
-        blocks.chunks_exact(stride).map(|item| {
-            let (tag, records) = item.split_at(TAG);
-            Escrowed { tag: Tag { label: tag[0], perm: tag[1] }, records }
-        })
-    }
-}
-
 /// Blocks of an [`InputWire`] in stock.
 const INPUT: usize = 5;
 
-/// The items and wires that survived the check of a batch.
+/// The items that survived the check of a batch.
 struct Batch {
     fresh: Vec<Stored>,
     /// Their leaves, in compact storage.
     leaves: Vec<Node>,
-    /// Tags of the extra wires.
-    extra: Vec<Tag>,
     selection: Selection,
 }
 
@@ -140,41 +114,37 @@ impl Supply {
             count(keeper.as_deref_mut())?;
         }
         let mut choices = params.ot.receiver(channel, &session, 0, &mut prg)?;
-        let Opened { hash, delta, epoch } = match kept {
+        let Opened { hash, delta, epoch, escrow } = match kept {
             Some(kept) => kept,
             None => {
-                let keeps = keeper.is_some();
-                let cot = &mut *choices;
+                let (cot, keeps) = (&mut *choices, keeper.is_some());
                 let seen = receive_seeds(channel, cot, &session, &params, keeps, &mut prg)?;
                 let mut hash = seen.hash(&params, session, &mut prg);
-                let delta = receive_delta(channel, &mut hash, &mut tosses, &mut prg)?;
+                let cot = &mut *choices;
+                let delta = receive_delta(channel, cot, &mut hash, &params, &mut tosses, &mut prg)?;
+                // Only now: a later connection proves the correlation of its own OT, and what was sealed is under that of this one.
                 if let Some(keeper) = keeper {
                     kept::begin(keeper, session, &seen, (&hash, delta), found.as_ref())?;
                 }
-                Opened { hash, delta, epoch: session }
+                let escrow = seen.escrow(&params);
+                Opened { hash, delta, epoch: session, escrow }
             }
         };
         let compact = params.switches.compact;
-        let pools = params.cores().map(|(shape, &spec)| CorePool {
-            shape,
-            store: Store::new(Kind::Core(shape), spec, compact),
-        });
+        let pools = params
+            .cores()
+            .map(|(shape, &spec)| CorePool { shape, store: Store::new(shape, spec, compact) });
         let pools: Vec<CorePool> = pools.collect();
-        let kind = Kind::Escrow(hash.perm_blocks());
-        let escrow = EscrowPool { store: Store::new(kind, params.escrow, compact) };
-        let cores = params.cores().map(|(shape, spec)| {
-            Kind::Core(shape).stock(garbled_core::ready_blocks(shape, spec.bucket))
-        });
-        let others = [
-            kind.stock(escrowed_blocks(params.escrow.bucket, hash.perm_blocks())),
-            batch::input_stock(INPUT),
-        ];
-        let shelves = Arc::new(Shelves::new(Items::new(cores.chain(others).collect())));
+        let cores = params
+            .cores()
+            .map(|(shape, spec)| shape.stock(garbled_core::ready_blocks(shape, spec.bucket)));
+        let stocks = cores.chain(batch::stocks_of_wires(escrowed_blocks(&params), INPUT));
+        let shelves = Arc::new(Shelves::new(Items::new(stocks.collect())));
         let widest = pools.iter().map(|pool| pool.store.rows.stride()).max().unwrap_or_default();
         Ok(Supply {
             session,
             pools,
-            escrow,
+            escrow: Arc::new(escrow),
             hash,
             delta,
             choices,
@@ -203,17 +173,18 @@ impl Supply {
         self.delta
     }
 
-    /// All pools, of cores and of gadgets.
+    /// What Delta opens.
+    pub(in crate::backends::jimu) fn escrow(&self) -> Arc<Escrow> {
+        Arc::clone(&self.escrow)
+    }
+
+    /// All pools.
     fn stores(&self) -> impl Iterator<Item = &Store> {
-        self.pools.iter().map(|pool| &pool.store).chain([&self.escrow.store])
+        self.pools.iter().map(|pool| &pool.store)
     }
 
-    fn store(&mut self, at: Place) -> &mut Store {
-        store_of(&mut self.pools, &mut self.escrow, at)
-    }
-
-    fn fill_store(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
-        if self.is_waiting(at.of(self.pools.len())) || self.store(at).pool.is_some() {
+    fn fill_store(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault> {
+        if self.is_waiting(at) || self.pools[at].store.pool.is_some() {
             return Ok(());
         }
         channel.set_phase(Phase::Preprocess);
@@ -222,35 +193,35 @@ impl Supply {
         } else {
             Keep::Stored(self.fill_rows(channel, at)?)
         };
-        self.store(at).pool = Some(full);
+        self.pools[at].store.pool = Some(full);
         Ok(())
     }
 
-    fn fill_rows(&mut self, channel: &mut Channel, at: Place) -> Result<Pool<Stored>, Fault> {
-        let spec = self.store(at).spec;
+    fn fill_rows(&mut self, channel: &mut Channel, at: usize) -> Result<Pool<Stored>, Fault> {
+        let spec = self.pools[at].store.spec;
         let mut items = Vec::with_capacity(spec.capacity);
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
-            let mut batch = self.generate(channel, at, spec.fresh(missing), 0)?;
+            let mut batch = self.generate(channel, at, spec.fresh(missing))?;
             batch.fresh.truncate(missing);
-            let store = store_of(&mut self.pools, &mut self.escrow, at);
+            let store = &mut self.pools[at].store;
             store.settle(&self.sealer, items.len(), &mut batch.fresh);
             items.extend(batch.fresh);
         }
-        let name = self.store(at).kind.pool_name();
+        let name = self.pools[at].shape.pool_name();
         Pool::full(name, spec.capacity, items).map_err(store_fault)
     }
 
-    fn fill_root(&mut self, channel: &mut Channel, at: Place) -> Result<Root, Fault> {
-        let (kind, spec) = (self.store(at).kind, self.store(at).spec);
+    fn fill_root(&mut self, channel: &mut Channel, at: usize) -> Result<Root, Fault> {
+        let (shape, spec) = (self.pools[at].shape, self.pools[at].store.spec);
         let mut tree = MerkleBuilder::new(self.leaves.hash.clone());
         while tree.count() < spec.capacity {
             let missing = spec.capacity - tree.count();
-            let batch = self.generate(channel, at, spec.fresh(missing), 0)?;
+            let batch = self.generate(channel, at, spec.fresh(missing))?;
             batch.leaves.iter().take(missing).for_each(|leaf| tree.push(*leaf));
-            self.store(at).end();
+            self.pools[at].store.end();
         }
-        Root::new(kind, spec.capacity, &tree)
+        Root::new(shape, spec.capacity, &tree)
     }
 
     /// One batch through pool number `at` of cores; phases as for the garbler.
@@ -260,18 +231,9 @@ impl Supply {
         at: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
-        let drawn = self.draw(channel, Place::Core(at), 0, buckets)?;
-        self.solder_buckets(channel, at, &drawn.fresh)?;
+        let drawn = self.draw(channel, at, buckets)?;
+        self.solder_buckets(channel, at, &drawn)?;
         self.pools[at].store.end();
-        Ok(())
-    }
-
-    /// One batch of escrow gadgets and of wires soldered to them.
-    fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
-        let spec = self.escrow.store.spec;
-        let drawn = self.draw(channel, Place::Escrow, spec.batch / spec.bucket, buckets)?;
-        self.solder_escrow(channel, &drawn.fresh, &drawn.extra)?;
-        self.escrow.store.end();
         Ok(())
     }
 
@@ -279,28 +241,27 @@ impl Supply {
     fn draw(
         &mut self,
         channel: &mut Channel,
-        at: Place,
-        extra: usize,
+        at: usize,
         buckets: Phase,
-    ) -> Result<Batch, Fault> {
+    ) -> Result<Vec<Stored>, Fault> {
         self.fill_store(channel, at)?;
         channel.set_phase(Phase::Preprocess);
-        let spec = self.store(at).spec;
-        let mut batch = self.generate(channel, at, spec.batch, extra)?;
+        let spec = self.pools[at].store.spec;
+        let mut batch = self.generate(channel, at, spec.batch)?;
         channel.set_phase(buckets);
         let draws = batch::draws(&spec, &mut batch.selection.coins, batch.fresh.len())?;
         let rest = batch.fresh.split_off(draws.positions().len());
-        let store = store_of(&mut self.pools, &mut self.escrow, at);
+        let store = &mut self.pools[at].store;
         store.release(&rest);
         let journal = &mut self.shelves.journal();
         if !self.params.switches.compact {
             store.exchange(journal, &draws, &mut batch.fresh)?;
-            return Ok(batch);
+            return Ok(batch.fresh);
         }
         let (hash, sealer, leaves) = (&self.hash, &self.sealer, &mut self.leaves);
         let exchange = Exchange { channel, hash, sealer, leaves, store, journal };
         exchange.run(&draws, &mut batch.fresh, &batch.leaves)?;
-        Ok(batch)
+        Ok(batch.fresh)
     }
 
     /// Verifies the inner solders of the buckets of `drawn` and folds them.
@@ -340,86 +301,57 @@ impl Supply {
         Ok(())
     }
 
-    /// Verifies the solders between gadgets and wires and folds them.
-    fn solder_escrow(
-        &mut self,
-        channel: &mut Channel,
-        drawn: &[Stored],
-        wires: &[Tag],
-    ) -> Result<(), Fault> {
-        let (EscrowPool { store }, at) = (&mut self.escrow, self.pools.len());
-        let (bucket, perm_blocks) = (store.spec.bucket, self.hash.perm_blocks());
-        let mut items = Rows::default();
-        let (mut frame, mut opened) = (Vec::new(), Vec::new());
-        let (mut expected, mut records) = (Vec::new(), Vec::new());
-        let (mut rest, mut wires) = (drawn, wires);
-        for buckets in batch::messages(drawn.len() / bucket, bucket) {
-            let (these, others) = rest.split_at(buckets * bucket);
-            let (own, other_wires) = wires.split_at(buckets);
-            (rest, wires) = (others, other_wires);
-            store.take(&self.sealer, (these, rest), &mut items)?;
-            receive(channel, &self.hash, tags::JIMU_ESCROW, buckets * bucket, &mut frame)?;
-            read(&frame, &self.hash, buckets * bucket, &mut opened)?;
-            expected.clear();
-            escrow::expected_tags(bucket, self.delta, &items.tags, own, &mut expected);
-            if !self.hash.agree(&opened, &expected) {
-                return Err(Fault::Misbehaved("jimu.escrow"));
-            }
-            records.clear();
-            escrow::fold(perm_blocks, &items.numbers, &items.tables, &opened, &mut records);
-            let stock = &mut self.shelves.lock().items.stocks[at];
-            let stride = stock.stride();
-            let each = records.chunks_exact(bucket * escrow::record_blocks(perm_blocks));
-            for ((item, tag), records) in
-                stock.room(buckets).chunks_exact_mut(stride).zip(own).zip(each)
-            {
+    /// `total` wires in escrow.
+    fn make_escrow(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
+        self.begin_making()?;
+        let stride = escrowed_blocks(&self.params);
+        let mut items = Secret::new(vec![Block::ZERO; total * stride]);
+        let (mut tags, mut rest) = (Vec::new(), &mut items[..]);
+        self.hash.keep_corrections();
+        for strip in batch::strips(total, 1) {
+            // Batches are whole vectors.
+            let (_, frame) = self.receive_wires(channel, strip, 0, &mut tags)?;
+            let (own, others) = rest.split_at_mut(strip * stride);
+            rest = others;
+            self.hash.perm_corrections(strip, &frame, own, stride, TAG);
+            for (item, tag) in own.chunks_exact_mut(stride).zip(&tags) {
                 item[..TAG].copy_from_slice(&[tag.label, tag.perm]);
-                item[TAG..].copy_from_slice(records);
             }
         }
+        let statement = self.close_stating(channel)?;
+        self.shelves.lock().items.put_escrowed(&items, statement);
         Ok(())
     }
 
-    /// A batch of fresh items and `extra` wires without tables, checked.
-    fn generate(
-        &mut self,
-        channel: &mut Channel,
-        at: Place,
-        items: usize,
-        extra: usize,
-    ) -> Result<Batch, Fault> {
+    /// A batch of fresh items, checked.
+    fn generate(&mut self, channel: &mut Channel, at: usize, items: usize) -> Result<Batch, Fault> {
         self.begin_making()?;
-        let (kind, spec) = (self.store(at).kind, self.store(at).spec);
-        self.store(at).begin(items);
+        let (shape, spec) = (self.pools[at].shape, self.pools[at].store.spec);
+        self.pools[at].store.begin(items);
         let stored = self.receive_items(channel, at, items)?;
-        let (mut wires, mut tags) = (Vec::with_capacity(extra), Vec::new());
-        for strip in batch::strips(extra, 1) {
-            self.hash_strip(channel, lanes(strip), 0, &mut tags)?;
-            wires.extend_from_slice(&tags[..strip]);
-        }
         let coin = self.close(channel)?;
-        let selection = Selection::new(coin, &spec, kind, items);
+        let selection = Selection::new(coin, &spec, shape, items);
         self.check_opened(channel, at, &selection, &stored)?;
         self.shelves.step();
         let checked: Vec<Stored> = selection.checked.iter().map(|&item| stored[item]).collect();
-        let store = self.store(at);
+        let store = &mut self.pools[at].store;
         store.release(&checked);
         let fresh = selection.survivors.iter().map(|&item| stored[item]).collect();
         let leaves = store.leaves.as_ref().map_or_else(Vec::new, |leaves| {
             selection.survivors.iter().map(|&item| leaves[item]).collect()
         });
-        Ok(Batch { fresh, leaves, extra: wires, selection })
+        Ok(Batch { fresh, leaves, selection })
     }
 
     fn receive_items(
         &mut self,
         channel: &mut Channel,
-        at: Place,
+        at: usize,
         items: usize,
     ) -> Result<Vec<Stored>, Fault> {
         let mut stored = Vec::with_capacity(items);
         let (mut frame, mut tags) = (Vec::new(), Vec::new());
-        for strip in batch::strips(items, self.store(at).kind.wires()) {
+        for strip in batch::strips(items, self.pools[at].shape.wires()) {
             self.receive_strip(channel, at, strip, &mut stored, (&mut frame, &mut tags))?;
         }
         Ok(stored)
@@ -428,13 +360,13 @@ impl Supply {
     fn receive_strip(
         &mut self,
         channel: &mut Channel,
-        at: Place,
+        at: usize,
         items: usize,
         stored: &mut Vec<Stored>,
         (frame, tags): (&mut Vec<u8>, &mut Vec<Tag>),
     ) -> Result<(), Fault> {
-        let kind = self.store(at).kind;
-        let (wires, blocks) = (kind.wires(), kind.table_blocks());
+        let shape = self.pools[at].shape;
+        let (wires, blocks) = (shape.wires(), shape.table_blocks());
         let lanes = lanes(items * wires);
         let corrections = self.hash.corrections_len(lanes);
         frame.resize(corrections + 16 * items * blocks, 0);
@@ -443,21 +375,20 @@ impl Supply {
         let (corrections, tables) = frame.split_at(corrections);
         let first = self.hash.hash(lanes, corrections, tags)?;
         let numbers: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
-        let store = store_of(&mut self.pools, &mut self.escrow, at);
+        let store = &mut self.pools[at].store;
         for ((number, tables), tags) in
             numbers.iter().zip(tables.chunks_exact(16 * blocks)).zip(tags.chunks_exact(wires))
         {
             stored.push(store.put(&self.sealer, *number, tables, tags));
         }
         if let Some(leaves) = &mut store.leaves {
-            self.leaves.of(kind, &numbers, frame, leaves);
+            self.leaves.of(shape, &numbers, frame, leaves);
         }
         Ok(())
     }
 
-    /// Receives a strip of `lanes` wires: the number of the first, and the `more` bytes behind the
-    /// corrections.
-    fn hash_strip(
+    /// Receives a strip of `lanes` wires: the number of the first; corrections, and `more` bytes behind them.
+    fn receive_wires(
         &mut self,
         channel: &mut Channel,
         lanes: usize,
@@ -465,67 +396,69 @@ impl Supply {
         tags: &mut Vec<Tag>,
     ) -> Result<(u64, Vec<u8>), Fault> {
         let corrections = self.hash.corrections_len(lanes);
-        let mut frame = channel.recv(tags::JIMU_STRIP, corrections + more)?;
-        let rest = frame.split_off(corrections);
+        let frame = channel.recv(tags::JIMU_STRIP, corrections + more)?;
         self.number_wires(lanes)?;
-        Ok((self.hash.hash(lanes, &frame, tags)?, rest))
+        Ok((self.hash.hash(lanes, &frame[..corrections], tags)?, frame))
     }
 
     /// Ends a batch: the sacrificed wires, the coin, the consistency check.
     fn close(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
+        self.close_with(channel, |_, _, _| ()).map(|(coin, ())| coin)
+    }
+
+    /// The same of a batch whose corrections were kept; what it states.
+    fn close_stating(&mut self, channel: &mut Channel) -> Result<Statement, Fault> {
+        let state = ReedSolomonReceiver::statement;
+        self.close_with(channel, state).map(|(_, statement)| statement)
+    }
+
+    /// Ends a batch: the coin, and what `see` makes of the answer that passed.
+    fn close_with<T>(
+        &mut self,
+        channel: &mut Channel,
+        see: impl FnOnce(&ReedSolomonReceiver, &Held, &[u8]) -> T,
+    ) -> Result<(Block, T), Fault> {
         let len = self.hash.corrections_len(self.hash.sacrificed());
         let frame = channel.recv(tags::JIMU_CLOSE, len)?;
         self.number_wires(self.hash.sacrificed())?;
         self.hash.close(&frame)?;
-        self.settle(channel)
-    }
-
-    fn settle(&mut self, channel: &mut Channel) -> Result<Block, Fault> {
         let coin = self.tosses.toss(channel, &mut self.prg)?;
         // The garbler is making its answer.
         let held = self.hash.held(coin);
         let answer = channel.recv(tags::JIMU_ANSWER, self.hash.answer_len())?;
         self.hash.check(&held, &answer)?;
-        Ok(coin)
+        Ok((coin, see(&self.hash, &held, &answer)))
     }
 
     fn check_opened(
         &mut self,
         channel: &mut Channel,
-        at: Place,
+        at: usize,
         selection: &Selection,
         stored: &[Stored],
     ) -> Result<(), Fault> {
-        let kind = self.store(at).kind;
+        let shape = self.pools[at].shape;
         let mut items = Rows::default();
         let (mut frame, mut opened) = (Vec::new(), Vec::new());
         let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
-        for count in batch::messages(checked.len(), kind.wires()) {
+        for count in batch::messages(checked.len(), shape.wires()) {
             let (these, others) = checked.split_at(count);
-            let (bits, other_bits) = inputs.split_at(count * kind.inputs());
+            let (bits, other_bits) = inputs.split_at(count * shape.inputs());
             (checked, inputs) = (others, other_bits);
-            receive(channel, &self.hash, tags::JIMU_CHECK, count * kind.wires(), &mut frame)?;
-            read(&frame, &self.hash, count * kind.wires(), &mut opened)?;
+            receive(channel, &self.hash, tags::JIMU_CHECK, count * shape.wires(), &mut frame)?;
+            read(&frame, &self.hash, count * shape.wires(), &mut opened)?;
             items.clear();
-            let rows = &self.store(at).rows;
+            let rows = &self.pools[at].store.rows;
             for (i, &item) in these.iter().enumerate() {
                 if let Some(&later) = these.get(i + AHEAD) {
                     rows.prefetch(stored[later].place);
                 }
-                items.push(kind, rows.row(stored[item].place as u32).unwrap_or_default());
+                items.push(shape, rows.row(stored[item].place as u32).unwrap_or_default());
             }
             let Rows { numbers, tables, tags } = &items;
-            let good = match kind {
-                Kind::Core(shape) => {
-                    let inputs = &pack(bits.iter().copied());
-                    let cores = Checked { numbers, tables, tags, inputs, opened: &opened };
-                    garbled_core::check(shape, &self.hash, self.delta, &cores)
-                }
-                Kind::Escrow(blocks) => {
-                    escrow::check(blocks, &self.hash, numbers, tables, tags, &opened)
-                }
-            };
-            if !good {
+            let inputs = &pack(bits.iter().copied());
+            let cores = Checked { numbers, tables, tags, inputs, opened: &opened };
+            if !garbled_core::check(shape, &self.hash, self.delta, &cores) {
                 return Err(Fault::Misbehaved("jimu.check"));
             }
         }
@@ -534,7 +467,6 @@ impl Supply {
 
     /// `total` wires for this side's inputs, sacrificed ones included (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
-        channel.set_phase(Phase::Preprocess);
         self.begin_making()?;
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
@@ -545,19 +477,21 @@ impl Supply {
         for strip in batch::strips(total, 1) {
             let wires = done..done + strip;
             done += strip;
-            let (first, mut masked) =
-                self.hash_strip(channel, strip, 16 * strip, &mut strip_tags)?;
+            let (first, mut frame) =
+                self.receive_wires(channel, strip, 16 * strip, &mut strip_tags)?;
+            let masked = &frame[self.hash.corrections_len(strip)..];
             for (key, bytes) in keys[wires.clone()].iter_mut().zip(masked.as_chunks::<16>().0) {
                 *key ^= Block::from_bytes(*bytes);
             }
-            masked.zeroize();
+            frame.zeroize();
             let mut own = self.hash.complete(first, &keys[wires.clone()], &choices[wires]);
             labels.extend_from_slice(&own);
             own.zeroize();
             tags.extend(strip_tags.iter().map(|tag| tag.label));
         }
         let coin = self.close(channel)?;
-        self.check_inputs(channel, coin, &keys, &choices, &tags)?;
+        let sums = Sums::new(self.session, &self.params, coin);
+        check_inputs(channel, &sums, &self.hash, (&keys, &choices, &tags), self.delta)?;
         let kept = total - self.params.input_sacrificed();
         let stock = &mut self.shelves.lock().items.stocks[self.pools.len() + 1];
         for (i, item) in stock.room(kept).chunks_exact_mut(INPUT).enumerate() {
@@ -567,44 +501,11 @@ impl Supply {
         }
         Ok(())
     }
-
-    /// Shows that the keys are known, and checks that they are those of the hashed labels.
-    fn check_inputs(
-        &mut self,
-        channel: &mut Channel,
-        coin: Block,
-        keys: &[Block],
-        choices: &[bool],
-        tags: &[Block],
-    ) -> Result<(), Fault> {
-        let sums = Sums::new(self.session, &self.params, coin);
-        let bits = Zeroizing::new(choices.iter().map(|&bit| bit.into()).collect::<Vec<u8>>());
-        let (choices, keys) = (sums.of(&bits), Zeroizing::new(sums.of(keys)));
-        let mut message = choices.clone();
-        message.extend_from_slice(&sums.digest(&keys));
-        channel.send(tags::JIMU_SUM, &message)?;
-        let mut opened = Zeroizing::new(vec![Label::ZERO; sums.count()]);
-        channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
-        let expected = sums.shifted(sums.of(tags), &choices, self.delta);
-        let mut good = true;
-        for ((label, tag), key) in opened.iter().zip(expected).zip(&*keys) {
-            good &= self.hash.labels_agree(label, tag) & label.key().ct_eq(*key);
-        }
-        if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
-    }
 }
 
-/// Blocks of an [`Escrowed`] wire in stock, with a bucket of so many gadgets.
-pub(in crate::backends::jimu) const fn escrowed_blocks(bucket: usize, perm_blocks: usize) -> usize {
-    TAG + bucket * escrow::record_blocks(perm_blocks)
-}
-
-/// The store of a pool, beside what else of the supply is used.
-fn store_of<'s>(pools: &'s mut [CorePool], escrow: &'s mut EscrowPool, at: Place) -> &'s mut Store {
-    match at {
-        Place::Core(at) => &mut pools[at].store,
-        Place::Escrow => &mut escrow.store,
-    }
+/// Blocks of a wire in escrow in stock.
+pub(in crate::backends::jimu) fn escrowed_blocks(params: &JimuParams) -> usize {
+    TAG + ReedSolomonEscrow::correction_blocks(&params.codes)
 }
 
 /// Receives the bytes of `count` openings.
@@ -652,33 +553,73 @@ fn receive_seeds(
     Ok(Seeds {
         places: labels.positions.iter().chain(perms.positions.iter()).copied().collect(),
         seeds: labels.seeds.iter().chain(perms.seeds.iter()).copied().collect(),
+        sealed: [labels.sealed, perms.sealed],
         matrices: keeps.then(|| prg.block()),
     })
 }
 
-/// The tag of Delta, which must not be zero: both labels of every wire would be the same.
+/// Shows that keys of wires with these choice bits are known, and checks that they are those of the hashed labels with these tags.
+fn check_inputs(
+    channel: &mut Channel,
+    sums: &Sums,
+    hash: &ReedSolomonReceiver,
+    (keys, choices, tags): (&[Block], &[bool], &[Block]),
+    delta: Block,
+) -> Result<(), Fault> {
+    let bits = Zeroizing::new(choices.iter().map(|&bit| bit.into()).collect::<Vec<u8>>());
+    let (choices, keys) = (sums.of(&bits), Zeroizing::new(sums.of(keys)));
+    let mut message = choices.clone();
+    message.extend_from_slice(&sums.digest(&keys));
+    channel.send(tags::JIMU_SUM, &message)?;
+    let mut opened = Zeroizing::new(vec![Label::ZERO; sums.count()]);
+    channel.recv_into(tags::JIMU_PROOF, bytemuck::cast_slice_mut(&mut opened))?;
+    let expected = sums.shifted(sums.of(tags), &choices, delta);
+    let mut good = true;
+    for ((label, tag), key) in opened.iter().zip(expected).zip(&*keys) {
+        good &= hash.labels_agree(label, tag) & label.key().ct_eq(*key);
+    }
+    if good { Ok(()) } else { Err(Fault::Misbehaved("jimu.input.proof")) }
+}
+
+/// The tag of Delta, which must not be zero: both labels of every wire would be the same. Its key is the correlation of `cot`, which wires as those for
+/// inputs prove, of which none is kept.
 fn receive_delta(
     channel: &mut Channel,
+    cot: &mut dyn CotReceive,
     hash: &mut ReedSolomonReceiver,
+    params: &JimuParams,
     tosses: &mut Tosses,
     prg: &mut Prg,
 ) -> Result<Block, Fault> {
-    let (own, last) = (hash.corrections_len(LANES), hash.corrections_len(hash.sacrificed()));
+    let mut keys = Zeroizing::new(vec![Block::ZERO; input_check::none(params)]);
+    cot.extend(channel, &mut keys)?;
+    let choices = Zeroizing::new(keys.iter().map(|key| key.lsb()).collect::<Vec<bool>>());
+    let lanes = LANES + keys.len();
+    let (own, last) = (hash.corrections_len(lanes), hash.corrections_len(hash.sacrificed()));
     let mut shift = [0; size_of::<Block>()];
-    let frame = channel.recv(tags::JIMU_DELTA, shift.len() + own + last)?;
+    let len = shift.len() + own + size_of_val(&keys[..]) + last;
+    let frame = channel.recv(tags::JIMU_DELTA, len)?;
     let (key, rest) = frame.split_at(shift.len());
     shift.copy_from_slice(key);
-    let (own, last) = rest.split_at(own);
+    let (own, rest) = rest.split_at(own);
+    let (masked, last) = rest.split_at(size_of_val(&keys[..]));
+    for (key, bytes) in keys.iter_mut().zip(masked.as_chunks::<16>().0) {
+        *key ^= Block::from_bytes(*bytes);
+    }
     let mut tags = Vec::new();
     hash.keep_watched();
-    let wire = hash.hash(LANES, own, &mut tags)?;
+    let wire = hash.hash(lanes, own, &mut tags)?;
     let delta = hash.set_delta(wire, &Label::of_key(Block::from_bytes(shift)));
     hash.close(last)?;
     let coin = tosses.toss(channel, prg)?;
+    let held = hash.held(coin);
     let answer = channel.recv(tags::JIMU_ANSWER, hash.answer_len())?;
-    hash.check(&hash.held(coin), &answer)?;
+    hash.check(&held, &answer)?;
     if delta.ct_eq(Block::ZERO) {
         return Err(Fault::Misbehaved("jimu.delta"));
     }
+    let tags: Vec<Block> = tags[LANES..].iter().map(|tag| tag.label).collect();
+    let sums = Sums::new(tosses.session(), params, coin);
+    check_inputs(channel, &sums, hash, (&keys, &choices, &tags), delta)?;
     Ok(delta)
 }

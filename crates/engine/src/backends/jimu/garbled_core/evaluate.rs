@@ -91,9 +91,13 @@ impl Pair {
         self.elected.label ^ self.other
     }
 
-    /// Returns the conflict that the pair proves, given that its sum is Delta if there is a pair.
+    /// Returns the conflict that the pair proves, if there is one and its sum is Delta: it opened `some` of what Delta opens, or `enough`.
+    ///
+    /// Where half of a bucket disagrees, some is enough: a label that has a tag by luck there has won already. Else it may have come from a bucket that is
+    /// outvoted by good members.
     #[must_use]
-    pub fn proven(&self, is_delta: bool) -> Option<Conflict> {
+    pub fn proven(&self, [some, enough]: [bool; 2]) -> Option<Conflict> {
+        let is_delta = enough | (some & (self.rank > 1));
         let turn = self.delta().times(self.elected.masked);
         let labels = [self.elected.label ^ turn, self.other ^ turn];
         (is_delta & (self.rank > 0)).then_some(Conflict { labels, wire: self.wire })

@@ -40,7 +40,7 @@
 //! checked is used, and a solder shows the active label's shift, never Delta. What bad members
 //! output is never reported: a label without a tag is skipped, in constant time; of labels with a tag
 //! the one that most members output counts. Both labels of one wire give the evaluator Delta
-//! ([`Conflict`]), of which the garbler must not learn (`escrow.rs`).
+//! ([`Conflict`]), of which the garbler must not learn (docs/protocols/jimu.md).
 //! **Costs.** A: 4 keys, 12 blocks and 3 labels of tables an AND; B: 2 keys and 6 blocks an AND and
 //! member, fewer keys where ANDs share an operand; one solder for each wire of every member but the base.
 //! **Difference from the papers.** A key is set up once for all uses of an operand; solders are folded

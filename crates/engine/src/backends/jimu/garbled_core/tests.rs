@@ -114,7 +114,7 @@ fn evaluate_on(
         &mut outputs,
         &mut pair,
     );
-    (outputs, pair.proven(true))
+    (outputs, pair.proven([true; 2]))
 }
 
 /// The right outputs.
@@ -175,7 +175,7 @@ fn ands_of_live_wires_end_to_end() {
             let mut outputs = vec![Active::default(); buckets * ands];
             let mut pair = Pair::default();
             evaluation.evaluate(&d.receiver, &ready, &active, &mut outputs, &mut pair);
-            assert!(pair.proven(true).is_none());
+            assert!(pair.proven([true; 2]).is_none());
             assert!(same(&outputs, &expected_outputs(&d, &cores, bucket, &values)));
 
             // One at a time, the same.

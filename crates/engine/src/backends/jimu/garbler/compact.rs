@@ -6,31 +6,32 @@ use cenote_prim::Block;
 use cenote_prim::merkle::{MerkleBuilder, Part, cover};
 use zeroize::Zeroize;
 
-use crate::backends::jimu::batch::{self, Kind, lanes};
+use crate::backends::jimu::batch::{self, lanes};
 use crate::backends::jimu::compact::{Drawn, Leaves, MAX_NODES, Run, encode_numbers};
+use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::ihash::{HashSender, Label, Message, ReedSolomonSender};
 use crate::backends::jimu::tags;
 
 /// Makes the items of a pool again.
 pub(super) struct Again<'a> {
-    kind: Kind,
+    shape: Shape,
     hash: &'a ReedSolomonSender,
     delta: &'a Label,
     messages: Vec<Message>,
 }
 
 impl<'a> Again<'a> {
-    pub(super) fn new(kind: Kind, hash: &'a ReedSolomonSender, delta: &'a Label) -> Again<'a> {
-        Again { kind, hash, delta, messages: Vec::new() }
+    pub(super) fn new(shape: Shape, hash: &'a ReedSolomonSender, delta: &'a Label) -> Again<'a> {
+        Again { shape, hash, delta, messages: Vec::new() }
     }
 
     /// Appends corrections and tables, laid out as in a strip.
     fn strip(&mut self, numbers: &[u64], out: &mut Vec<u8>) {
-        let wires = self.kind.wires();
+        let wires = self.shape.wires();
         let lanes = lanes(numbers.len() * wires);
         self.hash.again_with_corrections(numbers, wires, lanes, &mut self.messages, out);
-        let mut tables = vec![Block::ZERO; numbers.len() * self.kind.table_blocks()];
-        super::supply::garble(self.kind, self.delta, numbers, &self.messages, &mut tables);
+        let mut tables = vec![Block::ZERO; numbers.len() * self.shape.table_blocks()];
+        garbled_core::garble(self.shape, self.delta, numbers, &self.messages, &mut tables);
         out.extend_from_slice(Block::as_bytes(&tables));
     }
 
@@ -59,7 +60,7 @@ impl<'a> Again<'a> {
 
     fn send_items(&mut self, channel: &mut Channel, numbers: &[u64]) -> Result<(), Fault> {
         let (mut frame, mut rest) = (Vec::new(), numbers);
-        for items in batch::strips(numbers.len(), self.kind.wires()) {
+        for items in batch::strips(numbers.len(), self.shape.wires()) {
             let (these, others) = rest.split_at(items);
             rest = others;
             frame.clear();
@@ -84,12 +85,12 @@ impl<'a> Again<'a> {
             .flat_map(|(first, height)| &numbers[first..first + (1 << height)])
             .copied();
         let (mut strip, mut made) = (Vec::new(), Vec::new());
-        for items in batch::strips(left, self.kind.wires()) {
+        for items in batch::strips(left, self.shape.wires()) {
             let these: Vec<u64> = others.by_ref().take(items).collect();
             strip.clear();
             self.strip(&these, &mut strip);
             made.clear();
-            leaves.of(self.kind, &these, &strip, &mut made);
+            leaves.of(self.shape, &these, &strip, &mut made);
             for leaf in &made {
                 nodes.push(*leaf)?;
             }

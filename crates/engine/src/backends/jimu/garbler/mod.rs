@@ -136,16 +136,17 @@ impl Garbler {
         Ok(())
     }
 
-    /// The garbler's own inputs: the active labels of wires soldered to escrow.
+    /// The garbler's own inputs, of so many that are coming: the active labels of wires in escrow.
     pub(super) fn own_inputs(
         &mut self,
         channel: &mut Channel,
         depot: &mut Depot,
         slots: &[usize],
         values: &[bool],
+        coming: usize,
     ) -> Result<(), Fault> {
         let delta = depot.delta();
-        let escrowed = depot.take_escrowed(channel, slots.len())?;
+        let (escrowed, _) = depot.take_escrowed(channel, slots.len(), coming)?;
         let wires: &[Message] = bytemuck::cast_slice(&escrowed);
         channel.set_phase(cenote_net::Phase::Online);
         let mut labels = Vec::with_capacity(slots.len());
@@ -189,19 +190,16 @@ impl Garbler {
         channel.send(tags::JIMU_PERMS, &messages::encode_perms(&perms, perm_blocks))
     }
 
-    /// Solders the permutation messages of `slots` to wires in escrow, for a reveal to the garbler
+    /// Solders the permutation messages of `slots` to those of `bonds`, wires in escrow, for a reveal to the garbler
     /// alone and for wires that are kept.
     pub(super) fn bond(
         &mut self,
         channel: &mut Channel,
-        depot: &mut Depot,
+        perm_blocks: usize,
         slots: &[usize],
+        bonds: &[Message],
     ) -> Result<(), Fault> {
-        let perm_blocks = depot.perm_blocks();
-        let escrowed = depot.take_escrowed(channel, slots.len())?;
-        let escrowed: &[Message] = bytemuck::cast_slice(&escrowed);
-        channel.set_phase(cenote_net::Phase::Online);
-        let sums = slots.iter().zip(escrowed);
+        let sums = slots.iter().zip(bonds);
         let perms: Vec<Perm> =
             sums.map(|(&slot, wire)| self.wires[slot].perm ^ wire.perm).collect();
         channel.send(tags::JIMU_BOND, &messages::encode_perms(&perms, perm_blocks))

@@ -4,7 +4,7 @@
 use cenote_net::Fault;
 use cenote_pool::{Draws, Journal, Level, Pool};
 
-use crate::backends::jimu::batch::Kind;
+use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::store::{Sealer, Stored};
 use crate::session::store_fault;
 
@@ -20,11 +20,11 @@ impl Keep {
     /// A pool of `numbers`; `sealer` is none in compact storage.
     pub(super) fn full(
         sealer: Option<&Sealer>,
-        kind: Kind,
+        shape: Shape,
         capacity: usize,
         numbers: Vec<u64>,
     ) -> Result<Keep, Fault> {
-        let name = kind.pool_name();
+        let name = shape.pool_name();
         let full = match sealer {
             Some(sealer) => Pool::full(name, capacity, seal(sealer, &numbers)).map(Keep::Stored),
             None => Pool::full(name, capacity, numbers).map(Keep::Compact),

@@ -16,13 +16,12 @@ use zeroize::Zeroizing;
 
 use super::compact::Again;
 use super::store::Keep;
-use crate::backends::jimu::batch::{self, Kind, Place, Selection, lanes};
+use crate::backends::jimu::batch::{self, Selection, lanes};
 use crate::backends::jimu::compact::Leaves;
 use crate::backends::jimu::depot::{Items, Shelves};
-use crate::backends::jimu::escrow;
 use crate::backends::jimu::garbled_core::{self, Shape};
 use crate::backends::jimu::ihash::{HashSender, LANES, Label, Message, ReedSolomonSender, encode};
-use crate::backends::jimu::input_check::Sums;
+use crate::backends::jimu::input_check::{self, Sums};
 use crate::backends::jimu::kept::count;
 use crate::backends::jimu::params::{JimuParams, PoolSpec};
 use crate::backends::jimu::store::Sealer;
@@ -42,10 +41,9 @@ pub(in crate::backends::jimu) struct Supply {
     sealer: Sealer,
     leaves: Leaves,
     pools: Vec<CorePool>,
-    escrow: EscrowPool,
-    /// Ready cores, messages of their base wires; messages of wires soldered to gadgets; labels of wires for the evaluator's inputs.
+    /// Ready cores, messages of their base wires; messages of wires in escrow; labels of wires for the evaluator's inputs.
     shelves: Arc<Shelves>,
-    /// Pools that lie on disk, full, those of cores first; none once anything was made.
+    /// Pools that lie on disk, full; none once anything was made.
     waiting: Vec<bool>,
     tosses: Tosses,
     prg: Prg,
@@ -58,22 +56,14 @@ struct CorePool {
     pool: Option<Keep>,
 }
 
-/// The pool of escrow gadgets.
-struct EscrowPool {
-    spec: PoolSpec,
-    pool: Option<Keep>,
-}
-
 /// Blocks of a message.
 const MESSAGE: usize = size_of::<Message>() / 16;
 /// Blocks of a label.
 const LABEL: usize = size_of::<Label>() / 16;
 
-/// The items and wires that survived the check of a batch, by number.
+/// The items that survived the check of a batch, by number.
 struct Batch {
     fresh: Vec<u64>,
-    /// Number of the first of the extra wires.
-    extra: u64,
     selection: Selection,
 }
 
@@ -108,9 +98,10 @@ impl Supply {
         let (hash, delta, epoch) = match kept {
             Some(kept) => kept,
             None => {
-                let (mut hash, seeds) =
-                    send_seeds(channel, &mut *choices, &session, &params, &mut prg)?;
-                let delta = send_delta(channel, &mut hash, key, &mut tosses, &mut prg)?;
+                let cot = &mut *choices;
+                let (mut hash, seeds) = send_seeds(channel, cot, &session, &params, &mut prg)?;
+                let cot = &mut *choices;
+                let delta = send_delta(channel, cot, &mut hash, &params, &mut tosses, &mut prg)?;
                 if let Some(keeper) = keeper {
                     kept::begin(keeper, session, (&hash, &seeds), &delta)?;
                 }
@@ -119,15 +110,12 @@ impl Supply {
         };
         let pools = params.cores().map(|(shape, &spec)| CorePool { shape, spec, pool: None });
         let pools: Vec<CorePool> = pools.collect();
-        let cores = pools
-            .iter()
-            .map(|CorePool { shape, .. }| Kind::Core(*shape).stock(shape.wires() * MESSAGE));
-        let others = [Kind::Escrow(hash.perm_blocks()).stock(MESSAGE), batch::input_stock(LABEL)];
-        let shelves = Arc::new(Shelves::new(Items::new(cores.chain(others).collect())));
+        let cores = pools.iter().map(|CorePool { shape, .. }| shape.stock(shape.wires() * MESSAGE));
+        let stocks = cores.chain(batch::stocks_of_wires(MESSAGE, LABEL));
+        let shelves = Arc::new(Shelves::new(Items::new(stocks.collect())));
         Ok(Supply {
             session,
             pools,
-            escrow: EscrowPool { spec: params.escrow, pool: None },
             shelves,
             hash,
             delta,
@@ -156,36 +144,20 @@ impl Supply {
         self.hash.perm_blocks()
     }
 
-    /// A pool, what it is for and how it is kept.
-    fn pool(&mut self, at: Place) -> (&mut Option<Keep>, Kind, PoolSpec) {
-        match at {
-            Place::Core(at) => {
-                let CorePool { shape, spec, pool, .. } = &mut self.pools[at];
-                (pool, Kind::Core(*shape), *spec)
-            }
-            Place::Escrow => {
-                let kind = Kind::Escrow(self.hash.perm_blocks());
-                (&mut self.escrow.pool, kind, self.escrow.spec)
-            }
-        }
-    }
-
-    fn fill_pool(&mut self, channel: &mut Channel, at: Place) -> Result<(), Fault> {
-        let waits = self.is_waiting(at.of(self.pools.len()));
-        let (pool, kind, spec) = self.pool(at);
-        if waits || pool.is_some() {
+    fn fill_pool(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault> {
+        let CorePool { shape, spec, .. } = self.pools[at];
+        if self.is_waiting(at) || self.pools[at].pool.is_some() {
             return Ok(());
         }
         channel.set_phase(Phase::Preprocess);
         let mut items = Vec::with_capacity(spec.capacity);
         while items.len() < spec.capacity {
             let missing = spec.capacity - items.len();
-            let batch = self.generate(channel, &spec, kind, spec.fresh(missing), 0)?;
+            let batch = self.generate(channel, &spec, shape, spec.fresh(missing))?;
             items.extend(batch.fresh.into_iter().take(missing));
         }
         let sealer = (!self.params.switches.compact).then_some(&self.sealer);
-        let full = Keep::full(sealer, kind, spec.capacity, items)?;
-        *self.pool(at).0 = Some(full);
+        self.pools[at].pool = Some(Keep::full(sealer, shape, spec.capacity, items)?);
         Ok(())
     }
 
@@ -194,30 +166,25 @@ impl Supply {
     fn draw(
         &mut self,
         channel: &mut Channel,
-        at: Place,
-        extra: usize,
+        at: usize,
         buckets: Phase,
-    ) -> Result<Batch, Fault> {
+    ) -> Result<Vec<u64>, Fault> {
         self.fill_pool(channel, at)?;
-        let (_, kind, spec) = self.pool(at);
+        let CorePool { shape, spec, .. } = self.pools[at];
         channel.set_phase(Phase::Preprocess);
-        let mut batch = self.generate(channel, &spec, kind, spec.batch, extra)?;
+        let mut batch = self.generate(channel, &spec, shape, spec.batch)?;
         channel.set_phase(buckets);
         let draws = batch::draws(&spec, &mut batch.selection.coins, batch.fresh.len())?;
         batch.fresh.truncate(draws.positions().len());
-        let pool = match at {
-            Place::Core(at) => &mut self.pools[at].pool,
-            Place::Escrow => &mut self.escrow.pool,
-        };
-        let Some(pool) = pool else {
+        let Some(pool) = &mut self.pools[at].pool else {
             return Err(Fault::Internal("a pool that was filled is gone".into()));
         };
         pool.exchange(&mut self.shelves.journal(), &self.sealer, &draws, &mut batch.fresh)?;
         if let Some(numbers) = pool.compact() {
-            let again = Again::new(kind, &self.hash, &self.delta);
+            let again = Again::new(shape, &self.hash, &self.delta);
             again.send(channel, &mut self.leaves, numbers, (&draws, &batch.fresh))?;
         }
-        Ok(batch)
+        Ok(batch.fresh)
     }
 
     /// One batch through pool number `at` of cores.
@@ -227,8 +194,8 @@ impl Supply {
         at: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
-        let drawn = self.draw(channel, Place::Core(at), 0, buckets)?;
-        self.solder_buckets(channel, at, &drawn.fresh)
+        let drawn = self.draw(channel, at, buckets)?;
+        self.solder_buckets(channel, at, &drawn)
     }
 
     /// Inner solders of the buckets that `numbers` name; their base wires go into the stock.
@@ -268,78 +235,50 @@ impl Supply {
         Ok(())
     }
 
-    /// One batch of escrow gadgets and of wires soldered to them.
-    fn refill_escrow(&mut self, channel: &mut Channel, buckets: Phase) -> Result<(), Fault> {
-        let spec = self.escrow.spec;
-        let drawn = self.draw(channel, Place::Escrow, spec.batch / spec.bucket, buckets)?;
-        self.solder_escrow(channel, &drawn.fresh, drawn.extra)
-    }
-
-    fn solder_escrow(
-        &mut self,
-        channel: &mut Channel,
-        numbers: &[u64],
-        first: u64,
-    ) -> Result<(), Fault> {
-        let bucket = self.escrow.spec.bucket;
-        let mut gadgets = Zeroizing::new(Vec::new());
-        let mut wires = Zeroizing::new(Vec::new());
-        let (mut solders, mut frame) = (Vec::new(), Vec::new());
-        let (mut rest, mut first) = (numbers, first);
-        for buckets in batch::messages(numbers.len() / bucket, bucket) {
-            let (these, others) = rest.split_at(buckets * bucket);
-            rest = others;
-            self.hash.again(these, 1, &mut gadgets);
-            let numbers: Vec<u64> = (first..first + buckets as u64).collect();
-            self.hash.again(&numbers, 1, &mut wires);
-            first += buckets as u64;
-            solders.clear();
-            escrow::solders(bucket, &self.delta, &gadgets, &wires, &mut solders);
-            frame.clear();
-            encode(&solders, self.hash.perm_blocks(), &mut frame);
-            channel.send(tags::JIMU_ESCROW, &frame)?;
-            let stock = &mut self.shelves.lock().items.stocks[self.pools.len()];
-            stock.room(buckets).copy_from_slice(bytemuck::cast_slice(&wires));
+    /// `total` wires in escrow.
+    fn make_escrow(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
+        self.begin_making()?;
+        let mut wires = Zeroizing::new(Vec::<Message>::with_capacity(total));
+        let mut room = Strip::default();
+        for strip in batch::strips(total, 1) {
+            self.hash_strip(channel, lanes(strip), &mut room, |_, messages, _| {
+                wires.extend_from_slice(&messages[..strip]);
+            })?;
         }
+        self.close(channel)?;
+        let stock = &mut self.shelves.lock().items.stocks[self.pools.len()];
+        stock.room(total).copy_from_slice(bytemuck::cast_slice(&wires));
         Ok(())
     }
 
-    /// A batch of fresh items and `extra` wires without tables, checked.
+    /// A batch of fresh items, checked.
     fn generate(
         &mut self,
         channel: &mut Channel,
         spec: &PoolSpec,
-        kind: Kind,
+        shape: Shape,
         items: usize,
-        extra: usize,
     ) -> Result<Batch, Fault> {
         self.begin_making()?;
-        let mut room = Strip::default();
-        let numbers = self.send_items(channel, kind, items, &mut room)?;
-        let mut wires = None;
-        for strip in batch::strips(extra, 1) {
-            let first = self.hash_strip(channel, lanes(strip), &mut room, |_, _, _| ())?;
-            wires = wires.or(Some(first));
-        }
+        let numbers = self.send_items(channel, shape, items)?;
         let coin = self.close(channel)?;
-        let selection = Selection::new(coin, spec, kind, items);
-        self.open_checked(channel, kind, &selection, &numbers)?;
+        let selection = Selection::new(coin, spec, shape, items);
+        self.open_checked(channel, shape, &selection, &numbers)?;
         self.shelves.step();
         let fresh = selection.survivors.iter().map(|&item| numbers[item]);
-        Ok(Batch { fresh: fresh.collect(), extra: wires.unwrap_or_default(), selection })
+        Ok(Batch { fresh: fresh.collect(), selection })
     }
 
     /// Returns the numbers of the items.
     fn send_items(
         &mut self,
         channel: &mut Channel,
-        kind: Kind,
+        shape: Shape,
         items: usize,
-        room: &mut Strip,
     ) -> Result<Vec<u64>, Fault> {
-        let mut numbers = Vec::with_capacity(items);
-        for strip in batch::strips(items, kind.wires()) {
-            self.send_strip(channel, kind, strip, &mut numbers, room)?;
+        let (mut numbers, mut room) = (Vec::with_capacity(items), Strip::default());
+        for strip in batch::strips(items, shape.wires()) {
+            self.send_strip(channel, shape, strip, &mut numbers, &mut room)?;
         }
         Ok(numbers)
     }
@@ -347,18 +286,18 @@ impl Supply {
     fn send_strip(
         &mut self,
         channel: &mut Channel,
-        kind: Kind,
+        shape: Shape,
         items: usize,
         numbers: &mut Vec<u64>,
         room: &mut Strip,
     ) -> Result<(), Fault> {
         let delta = *self.delta;
-        let wires = kind.wires();
+        let wires = shape.wires();
         let mut tables = std::mem::take(&mut room.tables);
         self.hash_strip(channel, lanes(items * wires), room, |first, messages, frame| {
             let own: Vec<u64> = (0..items).map(|item| first + (item * wires) as u64).collect();
-            tables.resize(items * kind.table_blocks(), Block::ZERO);
-            garble(kind, &delta, &own, &messages[..items * wires], &mut tables);
+            tables.resize(items * shape.table_blocks(), Block::ZERO);
+            garbled_core::garble(shape, &delta, &own, &messages[..items * wires], &mut tables);
             frame.extend_from_slice(Block::as_bytes(&tables));
             numbers.extend(own);
         })?;
@@ -396,28 +335,22 @@ impl Supply {
     fn open_checked(
         &mut self,
         channel: &mut Channel,
-        kind: Kind,
+        shape: Shape,
         selection: &Selection,
         numbers: &[u64],
     ) -> Result<(), Fault> {
         let mut messages = Zeroizing::new(Vec::new());
         let (mut opened, mut frame) = (Vec::new(), Vec::new());
         let (mut checked, mut inputs) = (&selection.checked[..], &selection.inputs[..]);
-        for items in batch::messages(checked.len(), kind.wires()) {
+        for items in batch::messages(checked.len(), shape.wires()) {
             let (these, others) = checked.split_at(items);
-            let (bits, other_bits) = inputs.split_at(items * kind.inputs());
+            let (bits, other_bits) = inputs.split_at(items * shape.inputs());
             (checked, inputs) = (others, other_bits);
             let starts: Vec<u64> = these.iter().map(|&item| numbers[item]).collect();
-            self.hash.again(&starts, kind.wires(), &mut messages);
+            self.hash.again(&starts, shape.wires(), &mut messages);
             opened.clear();
-            match kind {
-                Kind::Core(shape) => {
-                    let inputs = pack(bits.iter().copied());
-                    let delta = &self.delta;
-                    garbled_core::open_for_check(shape, delta, &messages, &inputs, &mut opened);
-                }
-                Kind::Escrow(_) => opened.extend_from_slice(&messages),
-            }
+            let (delta, inputs) = (&self.delta, pack(bits.iter().copied()));
+            garbled_core::open_for_check(shape, delta, &messages, &inputs, &mut opened);
             frame.clear();
             encode(&opened, self.hash.perm_blocks(), &mut frame);
             channel.send(tags::JIMU_CHECK, &frame)?;
@@ -428,7 +361,6 @@ impl Supply {
     /// `total` wires for the evaluator's inputs, sacrificed ones included: hashed labels, whose keys
     /// go to the evaluator by correlated OT (`input_check.rs`).
     fn make_inputs(&mut self, channel: &mut Channel, total: usize) -> Result<(), Fault> {
-        channel.set_phase(Phase::Preprocess);
         self.begin_making()?;
         let mut keys = Zeroizing::new(vec![Block::ZERO; total]);
         self.choices.extend(channel, &mut keys)?;
@@ -445,30 +377,12 @@ impl Supply {
             })?;
         }
         let coin = self.close(channel)?;
-        self.prove_inputs(channel, coin, &labels)?;
+        let sums = Sums::new(self.session, &self.params, coin);
+        prove_inputs(channel, &sums, &labels, &self.delta)?;
         let kept = total - self.params.input_sacrificed();
         let stock = &mut self.shelves.lock().items.stocks[self.pools.len() + 1];
         stock.room(kept).copy_from_slice(bytemuck::cast_slice(&labels[..kept]));
         Ok(())
-    }
-
-    /// Opens the sums of labels that the evaluator has shown to know already.
-    fn prove_inputs(
-        &mut self,
-        channel: &mut Channel,
-        coin: Block,
-        labels: &[Label],
-    ) -> Result<(), Fault> {
-        let sums = Sums::new(self.session, &self.params, coin);
-        let message = channel.recv(tags::JIMU_SUM, sums.message_len())?;
-        let (choices, digest) = message.split_at(sums.count());
-        let opened = sums.shifted(sums.of(labels), choices, *self.delta);
-        let keys: Vec<Block> = opened.iter().map(Label::key).collect();
-        if !bool::from(sums.digest(&keys).ct_eq(digest)) {
-            return Err(Fault::Misbehaved("jimu.input.sum"));
-        }
-        let bytes: &[u8] = bytemuck::cast_slice(&opened);
-        channel.send(tags::JIMU_PROOF, bytes)
     }
 }
 
@@ -488,20 +402,6 @@ impl Supply {
         for (slot, number) in numbers.iter().enumerate() {
             flip_in_pool(pool, &mut self.shelves.journal(), slot, |_| *number);
         }
-    }
-}
-
-/// The tables of items, from the messages of their wires.
-pub(super) fn garble(
-    kind: Kind,
-    delta: &Label,
-    numbers: &[u64],
-    messages: &[Message],
-    tables: &mut [Block],
-) {
-    match kind {
-        Kind::Core(shape) => garbled_core::garble(shape, delta, numbers, messages, tables),
-        Kind::Escrow(blocks) => escrow::seal(blocks, numbers, messages, tables),
     }
 }
 
@@ -532,21 +432,50 @@ fn hash_of(params: &JimuParams, session: SessionId, seeds: &[Block]) -> ReedSolo
     ReedSolomonSender::new(&params.codes, session, labels, perms)
 }
 
-/// Hashes Delta: the label of wire 0, plus what makes `key` its key, which is public.
+/// Opens the sums of labels that the evaluator has shown to know already.
+fn prove_inputs(
+    channel: &mut Channel,
+    sums: &Sums,
+    labels: &[Label],
+    delta: &Label,
+) -> Result<(), Fault> {
+    let message = channel.recv(tags::JIMU_SUM, sums.message_len())?;
+    let (choices, digest) = message.split_at(sums.count());
+    let opened = sums.shifted(sums.of(labels), choices, *delta);
+    let keys: Vec<Block> = opened.iter().map(Label::key).collect();
+    if !bool::from(sums.digest(&keys).ct_eq(digest)) {
+        return Err(Fault::Misbehaved("jimu.input.sum"));
+    }
+    let bytes: &[u8] = bytemuck::cast_slice(&opened);
+    channel.send(tags::JIMU_PROOF, bytes)
+}
+
+/// Hashes Delta: the label of wire 0, plus what makes the correlation of `cot` its key, which is public; and proves that by
+/// wires as those for inputs, of which none is kept.
 fn send_delta(
     channel: &mut Channel,
+    cot: &mut dyn CotSend,
     hash: &mut ReedSolomonSender,
-    key: Block,
+    params: &JimuParams,
     tosses: &mut Tosses,
     prg: &mut Prg,
 ) -> Result<Secret<Label>, Fault> {
+    let mut keys = Zeroizing::new(vec![Block::ZERO; input_check::none(params)]);
+    cot.extend(channel, &mut keys)?;
     let (mut messages, mut frame) = (Zeroizing::new(Vec::new()), vec![0; size_of::<Block>()]);
-    hash.hash(LANES, &mut messages, &mut frame);
-    let shift = messages[0].label.key() ^ key;
+    hash.hash(LANES + keys.len(), &mut messages, &mut frame);
+    let (delta, messages) = messages.split_at(LANES);
+    let shift = delta[0].label.key() ^ cot.delta();
     frame[..size_of::<Block>()].copy_from_slice(&shift.to_bytes());
+    let masked = keys.iter().zip(messages).map(|(key, message)| *key ^ message.label.key());
+    frame.extend(masked.flat_map(|key| key.to_bytes()));
     hash.close(&mut frame);
     channel.send(tags::JIMU_DELTA, &frame)?;
     let coin = tosses.toss(channel, prg)?;
     channel.send(tags::JIMU_ANSWER, &hash.answer(coin))?;
-    Ok(Secret::new(messages[0].label ^ Label::of_key(shift)))
+    let delta = Secret::new(delta[0].label ^ Label::of_key(shift));
+    let labels = Zeroizing::new(messages.iter().map(|message| message.label).collect::<Vec<_>>());
+    prove_inputs(channel, &Sums::new(tosses.session(), params, coin), &labels, &delta)?;
+    channel.flush()?;
+    Ok(delta)
 }

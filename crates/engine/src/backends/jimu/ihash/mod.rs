@@ -16,7 +16,9 @@ use zeroize::Zeroizing;
 pub use message::{Label, Message, Perm, Tag, decode, encode, encoded_len};
 #[cfg(test)]
 pub(crate) use reed_solomon::pair;
-pub use reed_solomon::{ReedSolomonReceiver, ReedSolomonSender, ReedSolomonTags, Watch};
+pub use reed_solomon::{
+    ReedSolomonEscrow, ReedSolomonReceiver, ReedSolomonSender, ReedSolomonTags, Watch,
+};
 
 /// Wires are hashed in vectors of this many.
 pub const LANES: usize = 64;
@@ -85,6 +87,31 @@ pub struct Held {
     batch: u64,
     /// Of the labels, of the permutation messages.
     tags: [Zeroizing<Vec<Block>>; 2],
+    /// The sums of the corrections of permutation messages, if they are wanted.
+    corrections: Option<Corrections>,
+}
+
+/// The combinations of the corrections of a batch.
+struct Corrections {
+    seed: Block,
+    vectors: usize,
+    sums: Vec<u8>,
+}
+
+/// What a batch, whose check passed, states about the stream of each place: by it the seeds that were used are known from others. Public to its
+/// owner's peer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Statement {
+    /// The first wire of the batch.
+    pub first: u64,
+    /// Vectors of wires, sacrificed ones included.
+    pub vectors: u64,
+    /// Of these, the last.
+    pub sacrificed: u64,
+    /// Of the coefficients.
+    pub seed: Block,
+    /// A hash for each place.
+    pub sums: Vec<Block>,
 }
 
 /// The recogniser of messages by their tags: the part of a [`HashReceiver`] that stays as it is while more is hashed, and that
@@ -192,6 +219,26 @@ pub trait HashReceiver: Recogniser {
 
     /// Keeps what [`HashReceiver::complete`] needs of the wires hashed up to the next check.
     fn keep_watched(&mut self);
+
+    /// Keeps what [`HashReceiver::statement`] needs of the wires hashed up to the next check.
+    fn keep_corrections(&mut self);
+
+    /// What the batch states whose `answer` has just passed [`HashReceiver::check`], by what was `held` of it.
+    ///
+    /// # Panics
+    /// If its corrections were not kept.
+    fn statement(&self, held: &Held, answer: &[u8]) -> Statement;
+
+    /// Writes the corrections of the permutation messages of `lanes` wires, as [`HashReceiver::hash`] takes them, to every `stride` blocks of `out` from
+    /// `offset` on, as many blocks as [`ReedSolomonEscrow::correction_blocks`].
+    fn perm_corrections(
+        &self,
+        lanes: usize,
+        corrections: &[u8],
+        out: &mut [Block],
+        stride: usize,
+        offset: usize,
+    );
 
     /// Makes wire number `wire` of this batch, plus `shift`, the delta that
     /// [`HashReceiver::complete`] adds from now on. Returns the tag of its label.

@@ -11,7 +11,7 @@ use cenote_prim::{Block, Prg, SessionId};
 
 use super::params;
 use crate::backends::jimu::depot::Supply;
-use crate::backends::jimu::refiller::{MOST_INPUTS, ORDER_LEN, Order, SAVE, SLACK};
+use crate::backends::jimu::refiller::{MOST_WIRES, ORDER_LEN, Order, SAVE, SLACK};
 use crate::backends::jimu::{JimuSession, Side, garbler, tags};
 use crate::backends::{Live, Protocol};
 use crate::options::Rho;
@@ -63,17 +63,27 @@ fn failure(session: &JimuSession) -> Option<Fault> {
 
 #[test]
 fn orders_have_one_form_each() {
-    const INPUTS: usize = 5;
-    let makes = [Order::Make(0, 0), Order::Make(4, 0), Order::Make(5, 1), Order::Make(5, 65_536)];
+    // Stocks of cores, then of wires in escrow and for inputs.
+    const ESCROW: usize = 4;
+    let makes = [Order::Make(0, 0), Order::Make(3, 0), Order::Make(4, 7), Order::Make(5, 65_536)];
     for order in makes.into_iter().chain([false, true].map(Order::Save)) {
-        assert_eq!(Order::decode(order.encode(), INPUTS), Ok(order));
+        assert_eq!(Order::decode(order.encode(), ESCROW), Ok(order));
     }
-    let refused =
-        [[0, 1, 0, 0, 0], [5, 0, 0, 0, 0], [5, 1, 0, 1, 0], [6, 0, 0, 0, 0], [SAVE, 2, 0, 0, 0]];
+    let refused = [
+        [0, 1, 0, 0, 0],
+        [3, 1, 0, 0, 0],
+        [4, 0, 0, 0, 0],
+        [4, 1, 0, 1, 0],
+        [5, 0, 0, 0, 0],
+        [5, 1, 0, 1, 0],
+        [6, 0, 0, 0, 0],
+        [6, 1, 0, 0, 0],
+        [SAVE, 2, 0, 0, 0],
+    ];
     for bytes in refused {
-        assert_eq!(Order::decode(bytes, INPUTS), Err(Fault::Misbehaved("jimu.order")), "{bytes:?}");
+        assert_eq!(Order::decode(bytes, ESCROW), Err(Fault::Misbehaved("jimu.order")), "{bytes:?}");
     }
-    assert_eq!(MOST_INPUTS, 65_536);
+    assert_eq!(MOST_WIRES, 65_536);
 }
 
 /// What becomes of an honest evaluator that keeps [`KEPT`] ANDs ready, as `see` sees it, against a garbler whose supply does `lead`, as if it had coins
@@ -121,7 +131,7 @@ fn a_malformed_order_is_refused() {
 #[test]
 fn a_follower_makes_no_more_than_it_lacks_and_a_leader_can_be_ahead_by() {
     let inputs = params(100, Rho::Bits40, false).escrow_stock() + 1;
-    for (at, count) in [(inputs, MOST_INPUTS), (1, 0)] {
+    for (at, count) in [(inputs, MOST_WIRES), (1, 0)] {
         let (told, hears) = mpsc::channel();
         let (level, most) = against(
             true,
@@ -145,7 +155,7 @@ fn a_follower_makes_no_more_than_it_lacks_and_a_leader_can_be_ahead_by() {
         );
         let slack = SLACK / (5 * size_of::<Block>());
         assert!(level <= most, "{level} {most}");
-        assert_eq!(most / MOST_INPUTS, if at == inputs { slack / MOST_INPUTS + 1 } else { 0 });
+        assert_eq!(most / MOST_WIRES, if at == inputs { slack / MOST_WIRES + 1 } else { 0 });
     }
 }
 

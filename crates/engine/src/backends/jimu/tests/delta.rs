@@ -1,35 +1,28 @@
 //! Which sums of two labels are taken for Delta.
 
-use cenote_net::Phase;
-
 use super::{channels, params, supplies};
-use crate::backends::jimu::ESCROW_RESERVE;
 use crate::backends::jimu::garbled_core::dealer::label_with_no_tag;
 use crate::backends::jimu::ihash::Label;
 use crate::options::Rho;
 
 #[test]
-fn the_delta_opens_escrow_and_what_only_has_its_tag_does_not() {
-    for compact in [false, true] {
+fn the_delta_opens_shares_and_what_only_has_its_tag_does_not() {
+    for rho in [Rho::Bits40, Rho::Bits64, Rho::Bits80] {
         let (delta, evaluator) = std::sync::mpsc::channel();
-        let params = params(100, Rho::Bits40, compact);
-        let escrowed = [(params.escrow_stock(), ESCROW_RESERVE)];
         let (garbled, evaluated) = supplies(
             channels(),
-            &params,
+            &params(1000, rho, false),
             3,
-            move |channel, depot| {
+            move |_, depot| {
                 delta.send(depot.delta()).expect("the other side waits");
-                depot.reserve(channel, &escrowed, Phase::Online)
+                Ok(())
             },
-            move |channel, depot| {
-                depot.reserve(channel, &escrowed, Phase::Online)?;
+            move |_, depot| {
                 let delta: Label = evaluator.recv().expect("sent at once");
                 let lucky = label_with_no_tag(depot.hash());
-                let zero = depot.opens_escrow(&Label::ZERO)?;
-                Ok((depot.opens_escrow(&delta)?, depot.opens_escrow(&(delta ^ lucky))?, zero))
+                Ok([delta, delta ^ lucky, Label::ZERO].map(|sum| depot.escrow().agrees(&sum)))
             },
         );
-        assert_eq!((garbled, evaluated), (Ok(()), Ok((true, false, false))));
+        assert_eq!((garbled, evaluated), (Ok(()), Ok([[true; 2], [false; 2], [false; 2]])));
     }
 }

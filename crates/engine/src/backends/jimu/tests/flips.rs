@@ -4,40 +4,29 @@ use cenote_net::{Channel, Fault, Phase};
 use cenote_prim::{Block, Prg};
 
 use super::{channels, params, supplies};
-use crate::backends::jimu::batch::Place;
 use crate::backends::jimu::store::Location;
 use crate::backends::jimu::{evaluator, garbler};
 use crate::options::Rho;
 
 /// Refills in which an item would have been drawn by far: each batch draws two of three slots.
 const REFILLS: usize = 30;
-/// Wires that make a refill of escrow necessary.
-const ESCROWED: usize = 40;
-
-/// The pools of ANDs, of a wider core, of escrow gadgets. Pools of cores are in the order of their
-/// widths; the last is that of eight ANDs.
-const PLACES: [Place; 3] = [Place::Core(0), Place::Core(4), Place::Escrow];
+/// The pools of ANDs and of a wider core. Pools of cores are in the order of their widths; the last is that of eight ANDs.
+const POOLS: [usize; 2] = [0, 4];
 
 fn garbler_refills(
     channel: &mut Channel,
     depot: &mut garbler::Depot,
-    at: Place,
+    at: usize,
 ) -> Result<(), Fault> {
-    match at {
-        Place::Core(at) => depot.supply()?.refill(channel, at, Phase::Preprocess),
-        Place::Escrow => depot.take_escrowed(channel, ESCROWED).map(drop),
-    }
+    depot.supply()?.refill(channel, at, Phase::Preprocess)
 }
 
 fn evaluator_refills(
     channel: &mut Channel,
     depot: &mut evaluator::Depot,
-    at: Place,
+    at: usize,
 ) -> Result<(), Fault> {
-    match at {
-        Place::Core(at) => depot.supply()?.refill(channel, at, Phase::Preprocess),
-        Place::Escrow => depot.take_escrowed(channel, ESCROWED).map(drop),
-    }
+    depot.supply()?.refill(channel, at, Phase::Preprocess)
 }
 
 /// Which side's memory changes.
@@ -50,7 +39,7 @@ enum Side {
 
 /// Fills a pool, flips one bit of one item, and refills until a side gives up or all went well.
 fn flipped(
-    (side, at): (Side, Place),
+    (side, at): (Side, usize),
     (location, slot, bit): (Location, usize, usize),
     refills: usize,
     compact: bool,
@@ -88,7 +77,7 @@ fn choices(count: usize, seed: u128) -> Vec<(usize, usize)> {
 
 #[test]
 fn nothing_happens_where_nothing_flips() {
-    for at in PLACES {
+    for at in POOLS {
         let ends = flipped((Side::Neither, at), (Location::Seal, 0, 0), 3, false);
         assert_eq!(ends, [Ok(()), Ok(())]);
     }
@@ -96,7 +85,7 @@ fn nothing_happens_where_nothing_flips() {
 
 #[test]
 fn a_bit_of_a_stored_item_of_the_evaluator_flips() {
-    for (i, at) in PLACES.into_iter().enumerate() {
+    for (i, at) in POOLS.into_iter().enumerate() {
         for location in Location::ALL {
             for (slot, bit) in choices(2 - i.min(2), location as u128) {
                 let [garbler, evaluator] =
@@ -111,7 +100,7 @@ fn a_bit_of_a_stored_item_of_the_evaluator_flips() {
 
 #[test]
 fn a_bit_of_a_stored_item_of_the_garbler_flips() {
-    for at in PLACES {
+    for at in POOLS {
         // All that it stores is a number in the place of a row, and its seal.
         for location in [Location::Place, Location::Seal] {
             for (slot, bit) in choices(1, location as u128) {
@@ -131,7 +120,7 @@ fn a_bit_of_a_stored_item_of_the_garbler_flips() {
 fn a_bit_of_a_compact_pool_flips() {
     for side in [Side::Garbler, Side::Evaluator] {
         for (slot, bit) in choices(2, 9) {
-            let ends = flipped((side, Place::Core(0)), (Location::Place, slot, bit), REFILLS, true);
+            let ends = flipped((side, 0), (Location::Place, slot, bit), REFILLS, true);
             let seen = [Err(Fault::PeerAborted), Err(Fault::Misbehaved("jimu.merkle"))];
             assert_eq!(ends, seen, "{side:?}: slot {slot}, bit {bit}");
         }

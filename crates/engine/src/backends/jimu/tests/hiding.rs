@@ -12,6 +12,7 @@ use super::{channels, params, supplies};
 use crate::backends::jimu::depot::Supply;
 use crate::backends::jimu::evaluator::InputWire;
 use crate::backends::jimu::ihash::{HashReceiver, LANES, Label, Message};
+use crate::backends::jimu::input_check::none;
 use crate::backends::jimu::tags;
 use crate::backends::jimu::{JimuSession, Side};
 use crate::backends::{Live, Protocol};
@@ -100,7 +101,7 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
                 found.bits.push(wires[first..].iter().step_by(3).map(|w| w.perm.bit()).collect());
             }
             found.bits.push(wires.iter().map(|wire| wire.perm.bit()).collect());
-            let lease = depot.take_escrowed(core.channels.control(), WIRES)?;
+            let (lease, _) = depot.take_escrowed(core.channels.control(), WIRES, WIRES)?;
             wires.extend_from_slice(cast_slice(&lease));
             drop(lease);
             let mut labels: Vec<Label> = wires.iter().map(|wire| wire.label).collect();
@@ -119,8 +120,8 @@ fn left(session: &mut JimuSession) -> Result<Secrets, Fault> {
             // The tags of a bucket's base are its first blocks.
             let tags = cores.chunks(stride).flat_map(|core| &core[..6]).copied();
             found.blocks = tags.chain([delta]).collect();
-            for wire in depot.take_escrowed(core.channels.control(), WIRES)?.all() {
-                found.blocks.extend([wire.tag.label, wire.tag.perm]);
+            for tag in depot.take_escrowed(core.channels.control(), WIRES, WIRES)?.tags() {
+                found.blocks.extend([tag.label, tag.perm]);
             }
             let wires = depot.take_inputs(core.channels.control(), WIRES, WIRES)?;
             let wires: Vec<InputWire> = InputWire::all(&wires).collect();
@@ -230,10 +231,10 @@ fn seen(rho: Rho) -> ([Span; 2], Vec<Message>) {
     let params = params(400, rho, false);
     let (mut own, other) = channels();
     let recording = own.record();
-    // The first batch is that of Delta: a vector, and those that are sacrificed.
+    // The first batch is that of Delta: a vector, the wires that prove it, and those that are sacrificed.
     let codes = params.codes;
     let sacrificed = codes.label_combinations.max(codes.perm_combinations) as usize * LANES;
-    let first = (LANES + sacrificed) as u64;
+    let first = (LANES + none(&params) + sacrificed) as u64;
     let wires: usize = 3 * 400;
     let lanes = wires.next_multiple_of(LANES);
     let (messages, planes) = supplies(

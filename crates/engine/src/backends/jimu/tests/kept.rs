@@ -2,12 +2,12 @@
 
 use std::sync::mpsc;
 
-use cenote_net::{Direction, Fault, RecordedFrame, Role};
-use cenote_pool::{DiskStore, SimulatedDisk, StoreKey};
+use cenote_net::{Channel, Direction, Fate, Fault, RecordedFrame, Role};
+use cenote_pool::{DiskStore, SimulatedDisk, Store, StoreKey};
 use cenote_prim::{Block, Prg, SessionId};
 
 use super::{channels, params};
-use crate::backends::jimu::{JimuSession, Side};
+use crate::backends::jimu::{JimuSession, Side, tags};
 use crate::backends::{Live, Protocol};
 use crate::claims::Evidence;
 use crate::options::Rho;
@@ -179,5 +179,44 @@ fn an_evaluator_remembers_what_it_found_and_shows_nothing_of_it() {
             let [own, other] = [a, b].map(|disk| disk.bytes("epoch.secrets").len());
             assert_eq!(own, other);
         }
+    }
+}
+
+/// A garbler that hangs up before it has proven Delta: nothing is kept of that, for a later connection would prove the correlation of its own OT.
+#[test]
+fn nothing_is_kept_of_a_delta_that_was_not_proven() {
+    for (tag, keeps) in [
+        (tags::JIMU_DELTA, false),
+        (tags::JIMU_ANSWER, false),
+        (tags::JIMU_PROOF, false),
+        (tags::JIMU_STRIP, true),
+    ] {
+        let disks: [SimulatedDisk; 2] = Default::default();
+        let store = |role: Role| {
+            DiskStore::open_on(disks[role as usize].clone(), &StoreKey::known(3)).expect("a store")
+        };
+        let (mut own, other) = channels();
+        let canceller = own.canceller();
+        own.tamper(move |frame| {
+            if frame.tag != tag.id {
+                return Fate::Pass;
+            }
+            canceller.cancel();
+            Fate::Drop
+        });
+        let open = |channel: Channel, role: Role| {
+            let (params, store) = (params(100, Rho::Bits40, false), Box::new(store(role)));
+            let prg = Prg::new(Block::new(role as u128));
+            let session = SessionId([1; 32]);
+            let opened =
+                JimuSession::open(channel.into(), session, role, params, || prg, Some(store));
+            opened.and_then(|mut session| session.stock(1))
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| open(own, Role::Garbler).expect_err("cancelled"));
+            open(other, Role::Evaluator).expect_err("the garbler is gone");
+        });
+        let kept = store(Role::Evaluator).ledger().epoch.is_some();
+        assert_eq!(kept, keeps, "{tag:?}");
     }
 }

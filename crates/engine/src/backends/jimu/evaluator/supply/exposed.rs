@@ -3,7 +3,7 @@
 use cenote_pool::MemoryJournal;
 use cenote_prim::Block;
 
-use super::{CorePool, Keep, Place, Supply, TAG, store_of};
+use super::{CorePool, Keep, Supply, TAG};
 use crate::backends::jimu::ihash::Label;
 use crate::backends::jimu::store::{Location, flip_block, flip_in_pool};
 
@@ -24,7 +24,7 @@ impl Supply {
         }
         // Under the numbers that they had.
         let first = ready.numbers().start;
-        *ready = store.kind.stock(ready.stride());
+        *ready = shape.stock(ready.stride());
         ready.room(all.len() / ready.stride()).copy_from_slice(&all);
         ready.renumber(&mut MemoryJournal::default(), first).expect("from the first number on");
     }
@@ -33,13 +33,13 @@ impl Supply {
     /// compact storage, where there are no items: of the root.
     pub(in crate::backends::jimu) fn flip(
         &mut self,
-        at: Place,
+        at: usize,
         slot: usize,
         location: Location,
         bit: usize,
     ) {
-        let store = store_of(&mut self.pools, &mut self.escrow, at);
-        let (tables, tags) = (store.kind.table_blocks(), TAG * store.kind.wires());
+        let CorePool { shape, store } = &mut self.pools[at];
+        let (tables, tags) = (shape.table_blocks(), TAG * shape.wires());
         let pool = match store.pool.as_mut().expect("the pool is full") {
             Keep::Stored(pool) => pool,
             Keep::Compact(root) => return root.flip(bit),

@@ -1,14 +1,14 @@
 //! What the evaluator keeps beyond its session (`backends/jimu/kept.rs`).
 
-use std::cmp::Ordering;
-
 use cenote_net::{Channel, Fault, Phase, Role};
+use cenote_ot::watch::Sealed;
 use cenote_pool::Level;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 
 use super::Supply;
-use crate::backends::jimu::batch::{self, Place};
+use crate::backends::jimu::batch;
 use crate::backends::jimu::depot;
+use crate::backends::jimu::evaluator::escrow::Escrow;
 use crate::backends::jimu::ihash::{ReedSolomonReceiver, Watch};
 use crate::backends::jimu::input_check;
 use crate::backends::jimu::kept::{Epoch, Found, MOST_WIRES, WIRES, other_size};
@@ -22,6 +22,8 @@ pub(super) struct Seeds {
     pub(super) seeds: Secret<Vec<Block>>,
     /// Of the secret matrices, where they are to be had again.
     pub(super) matrices: Option<Block>,
+    /// What is not seen.
+    pub(super) sealed: [Sealed; 2],
 }
 
 impl Seeds {
@@ -41,6 +43,13 @@ impl Seeds {
         let prg = matrices.as_mut().unwrap_or(prg);
         ReedSolomonReceiver::new(&params.codes, session, labels, perms, prg)
     }
+
+    /// What Delta opens.
+    pub(super) fn escrow(&self, params: &JimuParams) -> Escrow {
+        let labels = params.codes.labels.w as usize;
+        let watched = Watch { positions: &self.places[labels..], seeds: &self.seeds[labels..] };
+        Escrow::new(params, watched, self.sealed.clone())
+    }
 }
 
 /// What goes on.
@@ -50,6 +59,7 @@ pub(super) struct Opened {
     pub(super) delta: Block,
     /// The connection in which the epoch began.
     pub(super) epoch: SessionId,
+    pub(super) escrow: Escrow,
 }
 
 /// The id of a session, what goes on in it, and what earlier ones have found out.
@@ -67,24 +77,34 @@ pub(super) fn open(
 ) -> Result<Begun, Fault> {
     let Some(keeper) = keeper else { return Ok((session, None, None)) };
     let worn = keeper.noted(WIRES) >= MOST_WIRES;
-    let watched = (params.codes.labels.w + params.codes.perms.w) as usize;
+    let [labels, perms] = [params.codes.labels, params.codes.perms];
+    let watched = (labels.w + perms.w) as usize;
+    let sealed = [labels, perms].map(|code| Sealed::blocks(code.n as usize));
     let mut found = None;
     let read = |bytes: &[u8]| {
         let (bytes, own) = Found::split_off(bytes)?;
         found = own;
-        let epoch = Epoch::from_bytes(bytes, watched + OTHERS, watched)?;
+        let blocks = watched + sealed.iter().sum::<usize>() + OTHERS;
+        let epoch = Epoch::from_bytes(bytes, blocks, watched)?;
         let (seeds, others) = epoch.blocks.split_at(watched);
+        let (first, others) = others.split_at(sealed[0]);
+        let (second, others) = others.split_at(sealed[1]);
+        let (own, others_own) = epoch.places.split_at(labels.w as usize);
+        let sealed = [
+            Sealed::from_blocks(first, own, labels.n as usize),
+            Sealed::from_blocks(second, others_own, perms.n as usize),
+        ];
         let others: [Block; OTHERS] = others.try_into().ok()?;
-        let seeds = seeds.iter().copied().collect();
-        (!worn).then_some((epoch, seeds, Secret::new(others)))
+        let seeds: Secret<Vec<Block>> = seeds.iter().copied().collect();
+        (!worn).then_some((epoch, seeds, sealed, Secret::new(others)))
     };
     let (id, kept) = keeper.open(channel, session, Role::Evaluator, read)?;
-    let opened = kept.map(|(Epoch { id: epoch, wires, places, .. }, seeds, others)| {
+    let opened = kept.map(|(Epoch { id: epoch, wires, places, .. }, seeds, sealed, others)| {
         let [matrices, tag, rest @ ..] = *others;
-        let seen = Seeds { places, seeds, matrices: Some(matrices) };
+        let seen = Seeds { places, seeds, matrices: Some(matrices), sealed };
         let mut hash = seen.hash(params, id, &mut Prg::new(matrices));
         hash.go_on(wires.max(keeper.noted(WIRES)), rest);
-        Opened { hash, delta: tag, epoch }
+        Opened { hash, delta: tag, epoch, escrow: seen.escrow(params) }
     });
     if let (None, Some(found)) = (&opened, &mut found) {
         found.earlier = true;
@@ -102,7 +122,9 @@ pub(super) fn begin(
 ) -> Result<(), Fault> {
     let matrices = seen.matrices.unwrap_or_default();
     let others = [matrices, tag].into_iter().chain(*hash.delta());
-    let blocks = seen.seeds.iter().copied().chain(others).collect();
+    let sealed = seen.sealed.each_ref().map(Sealed::to_blocks);
+    let sealed = sealed.iter().flat_map(|blocks| blocks.iter().copied());
+    let blocks = seen.seeds.iter().copied().chain(sealed).chain(others).collect();
     let epoch = Epoch { id, wires: hash.next(), blocks, places: seen.places.clone() };
     let mut secrets = epoch.to_bytes();
     let found = Found::to_bytes(found);
@@ -120,23 +142,24 @@ impl depot::Supply for Supply {
         missing: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
-        match at.cmp(&self.pools.len()) {
-            Ordering::Less => self.refill(channel, at, buckets),
-            Ordering::Equal => self.refill_escrow(channel, buckets),
-            Ordering::Greater => {
-                self.make_inputs(channel, input_check::batch(&self.params, missing))
-            }
+        if at < self.pools.len() {
+            return self.refill(channel, at, buckets);
         }
+        channel.set_phase(Phase::Preprocess);
+        if at == self.params.escrow_stock() {
+            return self.make_escrow(channel, batch::escrow(missing));
+        }
+        self.make_inputs(channel, input_check::batch(&self.params, missing))
     }
 
     fn fill(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault> {
-        self.fill_store(channel, Place::at(at, self.pools.len()))
+        self.fill_store(channel, at)
     }
 
     fn levels(&self) -> Vec<Level> {
         let journal = self.shelves.journal();
         let level = |(at, store): (usize, &super::Store)| match self.is_waiting(at) {
-            true => batch::waiting(store.kind, &store.spec),
+            true => batch::waiting(store.shape, &store.spec),
             false => store.counters(&journal),
         };
         self.stores().enumerate().map(level).collect()
@@ -186,8 +209,8 @@ impl Supply {
     pub(super) fn begin_making(&mut self) -> Result<(), Fault> {
         let Some(bytes) = self.shelves.begin_making()? else { return Ok(()) };
         let mut rest = &bytes[..];
-        let Supply { pools, escrow, sealer, waiting, .. } = self;
-        let stores = pools.iter_mut().map(|pool| &mut pool.store).chain([&mut escrow.store]);
+        let Supply { pools, sealer, waiting, .. } = self;
+        let stores = pools.iter_mut().map(|pool| &mut pool.store);
         for (store, _) in stores.zip(&*waiting).filter(|(_, waits)| **waits) {
             let own = rest.split_at_checked(store.kept_len());
             let (own, others) = own.ok_or_else(|| other_size(POOL_PART))?;

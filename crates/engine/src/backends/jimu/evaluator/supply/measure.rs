@@ -2,7 +2,7 @@
 
 use cenote_net::{Channel, Fault, Phase};
 
-use super::{Place, Supply};
+use super::Supply;
 use crate::backends::jimu::batch::Selection;
 use crate::backends::jimu::measure::all_checked;
 
@@ -14,16 +14,15 @@ impl Supply {
         at: usize,
         items: usize,
     ) -> Result<(), Fault> {
-        let at = Place::Core(at);
-        let (kind, spec) = (self.store(at).kind, all_checked(self.store(at).spec));
+        let (shape, spec) = (self.pools[at].shape, all_checked(self.pools[at].store.spec));
         channel.set_phase(Phase::Preprocess);
-        self.store(at).begin(items);
+        self.pools[at].store.begin(items);
         let rows = self.receive_items(channel, at, items)?;
         let coin = self.close(channel)?;
         channel.set_phase(Phase::Online);
-        let selection = Selection::new(coin, &spec, kind, items);
+        let selection = Selection::new(coin, &spec, shape, items);
         self.check_opened(channel, at, &selection, &rows)?;
-        let store = self.store(at);
+        let store = &mut self.pools[at].store;
         store.release(&rows);
         store.end();
         Ok(())

@@ -1,6 +1,6 @@
 //! A look at what the garbler knows and a hand in what it stores, for tests.
 
-use super::{HashSender, Keep, Message, Place, Supply};
+use super::{HashSender, Keep, Message, Supply};
 use crate::backends::jimu::store::{Location, flip_in_pool};
 
 impl Supply {
@@ -8,17 +8,13 @@ impl Supply {
     /// compact storage: of its number.
     pub(in crate::backends::jimu) fn flip(
         &mut self,
-        at: Place,
+        at: usize,
         slot: usize,
         location: Location,
         bit: usize,
     ) {
-        let pool = match at {
-            Place::Core(at) => &mut self.pools[at].pool,
-            Place::Escrow => &mut self.escrow.pool,
-        };
         let journal = &mut self.shelves.journal();
-        match pool.as_mut().expect("the pool is full") {
+        match self.pools[at].pool.as_mut().expect("the pool is full") {
             Keep::Stored(pool) => {
                 flip_in_pool(pool, journal, slot, |item| item.flipped(location, bit));
             }

@@ -1,18 +1,16 @@
 //! What the garbler keeps beyond its session (`backends/jimu/kept.rs`).
 
-use std::cmp::Ordering;
-
 use cenote_net::{Channel, Fault, Phase, Role};
 use cenote_pool::Level;
 use cenote_prim::{Block, Secret, SessionId};
 
-use super::{Keep, LABEL, Supply, hash_of};
-use crate::backends::jimu::batch::{self, Kind, Place};
+use super::{CorePool, Keep, LABEL, Supply, hash_of};
+use crate::backends::jimu::batch;
 use crate::backends::jimu::depot;
-use crate::backends::jimu::ihash::{HashSender, Label, ReedSolomonSender};
+use crate::backends::jimu::ihash::{Label, ReedSolomonSender};
 use crate::backends::jimu::input_check;
 use crate::backends::jimu::kept::{Epoch, MOST_WIRES, WIRES, other_size};
-use crate::backends::jimu::params::{JimuParams, PoolSpec};
+use crate::backends::jimu::params::JimuParams;
 use crate::parts::keeper::Keeper;
 use crate::parts::toss::Tosses;
 
@@ -62,38 +60,33 @@ impl depot::Supply for Supply {
         missing: usize,
         buckets: Phase,
     ) -> Result<(), Fault> {
-        match at.cmp(&self.pools.len()) {
-            Ordering::Less => self.refill(channel, at, buckets),
-            Ordering::Equal => self.refill_escrow(channel, buckets),
-            Ordering::Greater => {
-                self.make_inputs(channel, input_check::batch(&self.params, missing))
-            }
+        if at < self.pools.len() {
+            return self.refill(channel, at, buckets);
         }
+        channel.set_phase(Phase::Preprocess);
+        if at == self.params.escrow_stock() {
+            return self.make_escrow(channel, batch::escrow(missing));
+        }
+        self.make_inputs(channel, input_check::batch(&self.params, missing))
     }
 
     fn fill(&mut self, channel: &mut Channel, at: usize) -> Result<(), Fault> {
-        self.fill_pool(channel, Place::at(at, self.pools.len()))
+        self.fill_pool(channel, at)
     }
 
     fn levels(&self) -> Vec<Level> {
         let journal = self.shelves.journal();
-        let cores = self.pools.iter();
-        let cores = cores.map(|pool| (Kind::Core(pool.shape), &pool.spec, &pool.pool));
-        let escrow = Kind::Escrow(self.hash.perm_blocks());
-        let all = cores.chain([(escrow, &self.escrow.spec, &self.escrow.pool)]);
-        let level = |(at, (kind, spec, pool)): (usize, (Kind, &PoolSpec, &Option<Keep>))| match pool
-        {
+        let level = |(at, CorePool { shape, spec, pool }): (usize, &CorePool)| match pool {
             Some(pool) => pool.counters(&journal),
-            None if self.is_waiting(at) => batch::waiting(kind, spec),
-            None => Level::unfilled(kind.pool_name(), spec.capacity),
+            None if self.is_waiting(at) => batch::waiting(*shape, spec),
+            None => Level::unfilled(shape.pool_name(), spec.capacity),
         };
-        all.enumerate().map(level).collect()
+        self.pools.iter().enumerate().map(level).collect()
     }
 
     fn pool_bytes(&self) -> Result<Secret<Vec<u8>>, Fault> {
-        let pools = self.pools.iter().map(|pool| &pool.pool).chain([&self.escrow.pool]);
         let mut bytes = Secret::<Vec<u8>>::default();
-        for pool in pools.flatten() {
+        for pool in self.pools.iter().filter_map(|pool| pool.pool.as_ref()) {
             let numbers = pool.numbers(&self.sealer)?;
             bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
         }
@@ -132,17 +125,17 @@ impl Supply {
     pub(super) fn begin_making(&mut self) -> Result<(), Fault> {
         let Some(bytes) = self.shelves.begin_making()? else { return Ok(()) };
         let mut rest = &bytes[..];
-        for at in self.places() {
-            if self.is_waiting(at.of(self.pools.len())) {
-                let (_, kind, spec) = self.pool(at);
-                let name = kind.pool_name();
+        for at in 0..self.pools.len() {
+            if self.is_waiting(at) {
+                let CorePool { shape, spec, .. } = self.pools[at];
+                let name = shape.pool_name();
                 let own = rest.split_at_checked(size_of::<u64>() * spec.capacity);
                 let (own, others) = own.ok_or_else(|| other_size(&name))?;
                 rest = others;
                 let numbers = own.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
                 let sealer = (!self.params.switches.compact).then_some(&self.sealer);
-                let kept = Keep::full(sealer, kind, spec.capacity, numbers.collect())?;
-                *self.pool(at).0 = Some(kept);
+                let kept = Keep::full(sealer, shape, spec.capacity, numbers.collect())?;
+                self.pools[at].pool = Some(kept);
             }
         }
         self.waiting.clear();
@@ -153,9 +146,5 @@ impl Supply {
     pub(super) fn number_wires(&mut self, lanes: usize) -> Result<(), Fault> {
         let first = self.hash.next();
         self.shelves.lock().notes.number(WIRES, first..first + lanes as u64)
-    }
-
-    fn places(&self) -> impl Iterator<Item = Place> + use<> {
-        (0..self.pools.len()).map(Place::Core).chain([Place::Escrow])
     }
 }

@@ -2,8 +2,8 @@
 
 use cenote_net::{Channel, Fault, Phase};
 
-use super::{Keep, Strip, Supply};
-use crate::backends::jimu::batch::{Kind, Selection};
+use super::{Keep, Supply};
+use crate::backends::jimu::batch::Selection;
 use crate::backends::jimu::measure::all_checked;
 
 impl Supply {
@@ -14,13 +14,13 @@ impl Supply {
         at: usize,
         items: usize,
     ) -> Result<(), Fault> {
-        let (spec, kind) = (all_checked(self.pools[at].spec), Kind::Core(self.pools[at].shape));
+        let (spec, shape) = (all_checked(self.pools[at].spec), self.pools[at].shape);
         channel.set_phase(Phase::Preprocess);
-        let numbers = self.send_items(channel, kind, items, &mut Strip::default())?;
+        let numbers = self.send_items(channel, shape, items)?;
         let coin = self.close(channel)?;
         channel.set_phase(Phase::Online);
-        let selection = Selection::new(coin, &spec, kind, items);
-        self.open_checked(channel, kind, &selection, &numbers)
+        let selection = Selection::new(coin, &spec, shape, items);
+        self.open_checked(channel, shape, &selection, &numbers)
     }
 
     /// Bytes kept for the items of pool number `at` of cores.

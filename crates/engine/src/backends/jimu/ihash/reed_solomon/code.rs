@@ -88,13 +88,13 @@ impl Code {
     /// `positions`. A correction that belongs to none of them meets a column of zeros: the
     /// positions are secret, so that all corrections must be read.
     pub(super) fn selection(&self, positions: &[u8]) -> Matrix {
-        let mut chosen = Matrix::zero(self.field, self.w, self.parity());
+        let mut chosen = Matrix::zero(self.field, positions.len(), self.parity());
         for (row, position) in positions.iter().enumerate() {
             for (col, point) in points(self.k..self.n).iter().enumerate() {
                 chosen.set(row, col, position.ct_eq(point).unwrap_u8());
             }
         }
-        Matrix::identity(self.field, self.w).beside(&chosen)
+        Matrix::identity(self.field, positions.len()).beside(&chosen)
     }
 
     /// Planes of bytes that the corrections of a word take.

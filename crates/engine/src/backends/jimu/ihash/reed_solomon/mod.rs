@@ -67,6 +67,7 @@
 
 mod code;
 mod encoder;
+mod escrow;
 mod inputs;
 mod planes;
 mod receiver;
@@ -75,11 +76,14 @@ mod sender;
 mod tests;
 #[cfg(test)]
 mod tests_again;
+#[cfg(test)]
+mod tests_escrow;
 mod watcher;
 
 use cenote_net::Fault;
 use cenote_prim::{Block, RandomOracle, SessionId};
 
+pub use escrow::ReedSolomonEscrow;
 pub use receiver::{ReedSolomonReceiver, ReedSolomonTags};
 pub use sender::ReedSolomonSender;
 

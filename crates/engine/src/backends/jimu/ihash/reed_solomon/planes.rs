@@ -1,7 +1,11 @@
 //! Memory for planes, and the strips of a message whose planes run over all its lanes.
 
 use cenote_prim::Block;
+use cenote_prim::planes::combine;
 use zeroize::Zeroizing;
+
+use super::code::{Code, Coefficients};
+use crate::backends::jimu::ihash::LANES;
 
 /// Planes that are used again and again; wiped when dropped.
 ///
@@ -77,6 +81,19 @@ impl Batch {
     pub(super) fn strips(&self, count: usize) -> impl Iterator<Item = (usize, &[u8])> {
         let strips = self.strips[..self.used].iter();
         strips.map(move |(lanes, planes)| (*lanes, planes.bytes(count * lanes)))
+    }
+
+    /// The combinations of its strips, of `count` planes each: as many planes of a vector for each combination.
+    pub(super) fn sums(&self, code: &Code, count: usize, coefficients: &Coefficients) -> Vec<u8> {
+        let combinations = coefficients.combinations();
+        let mut sums = vec![0; combinations * count * LANES];
+        let mut at = 0;
+        for (lanes, planes) in self.strips(count) {
+            let factors = coefficients.of_strip(at, lanes);
+            combine(code.field, &factors, combinations, planes, count, lanes, &mut sums);
+            at += lanes;
+        }
+        sums
     }
 
     /// The bytes of one lane, if there are so many.

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use cenote_net::Fault;
 use cenote_pool::params::HashCodes;
+use cenote_prim::planes::to_blocks;
 use cenote_prim::{Block, Prg, Secret, SessionId};
 use zeroize::Zeroizing;
 
 use super::code::{Code, Coefficients, LABEL_BLOCKS, scattered, strips};
+use super::escrow;
 use super::inputs::Inputs;
-use super::planes::Window;
+use super::planes::{Batch, Window};
 use super::watcher::{Opening, Watcher, Work, differences};
 use super::{CODEWORD, FORMAT, Watch, check_seeds};
 use crate::backends::jimu::ihash::{
-    HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Recogniser, Tag,
+    Corrections, HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Recogniser, Statement,
+    Tag,
 };
 
 /// Messages that are compared at a time.
@@ -25,6 +28,8 @@ pub struct ReedSolomonReceiver {
     pub(super) labels: Watcher,
     pub(super) perms: Watcher,
     inputs: Inputs,
+    /// Planes of the corrections of permutation messages since the last check, if they are kept.
+    corrections: Option<Batch>,
     /// The number of the next wire.
     next: u64,
     /// The first wire of the batch.
@@ -73,6 +78,7 @@ impl ReedSolomonReceiver {
             labels,
             perms,
             tags,
+            corrections: None,
             next: 0,
             batch: 0,
             closed: false,
@@ -131,8 +137,13 @@ impl ReedSolomonReceiver {
             for (part, rows) in [first, second].into_iter().enumerate() {
                 let watcher = if part == 0 { &mut self.labels } else { &mut self.perms };
                 canonical &= watcher.load(wire, width, &mut self.work, rows, Window { lanes, at });
-                if part == 0 {
-                    self.inputs.keep(wire, width, watcher, &mut self.work);
+                match &mut self.corrections {
+                    _ if part == 0 => self.inputs.keep(wire, width, watcher, &mut self.work),
+                    Some(kept) => {
+                        let planes = watcher.corrections(width, &mut self.work);
+                        kept.push(watcher.code.parity(), width).copy_from_slice(planes);
+                    }
+                    None => {}
                 }
                 let out = out.as_mut().map(|tags| (bytemuck::cast_slice_mut(tags), part));
                 watcher.hash(width, &mut self.work, out);
@@ -322,15 +333,21 @@ impl HashReceiver for ReedSolomonReceiver {
     fn held(&self, coin: Block) -> Held {
         assert!(self.closed || self.failed, "a batch is checked when it is closed");
         if self.failed {
-            return Held { batch: self.batch, tags: Default::default() };
+            return Held { batch: self.batch, tags: Default::default(), corrections: None };
         }
         let vectors = (self.next - self.batch) as usize / LANES;
-        let tags = [&self.labels, &self.perms].map(|watcher| {
+        let sacrificed = self.sacrificed() / LANES;
+        let [labels, perms] = [&self.labels, &self.perms].map(|watcher| {
             let seed = check_seeds(&self.session, &watcher.code, self.batch, coin);
-            let sacrificed = self.sacrificed() / LANES;
-            watcher.held(&Coefficients::expand(&watcher.code, seed, vectors, sacrificed))
+            (seed, Coefficients::expand(&watcher.code, seed, vectors, sacrificed))
         });
-        Held { batch: self.batch, tags }
+        let tags = [self.labels.held(&labels.1), self.perms.held(&perms.1)];
+        let corrections = self.corrections.as_ref().map(|kept| Corrections {
+            seed: perms.0,
+            vectors,
+            sums: kept.sums(&self.perms.code, self.perms.code.parity(), &perms.1),
+        });
+        Held { batch: self.batch, tags, corrections }
     }
 
     fn check(&mut self, held: &Held, answer: &[u8]) -> Result<(), Fault> {
@@ -344,6 +361,7 @@ impl HashReceiver for ReedSolomonReceiver {
         self.labels.batch.clear();
         self.perms.batch.clear();
         self.inputs.stop();
+        self.corrections = None;
         self.batch = self.next;
         self.closed = false;
         Ok(())
@@ -355,6 +373,32 @@ impl HashReceiver for ReedSolomonReceiver {
 
     fn keep_watched(&mut self) {
         self.inputs.start();
+    }
+
+    fn keep_corrections(&mut self) {
+        self.corrections = Some(Batch::default());
+    }
+
+    fn statement(&self, held: &Held, answer: &[u8]) -> Statement {
+        let Corrections { seed, vectors, sums } =
+            held.corrections.as_ref().expect("the corrections of the batch were kept");
+        let batch = (held.batch, *vectors, self.sacrificed() / LANES);
+        let (_, answer) = answer.split_at(self.labels.answer_len());
+        escrow::state(&self.perms.code, batch, *seed, answer, sums)
+    }
+
+    fn perm_corrections(
+        &self,
+        lanes: usize,
+        corrections: &[u8],
+        out: &mut [Block],
+        stride: usize,
+        offset: usize,
+    ) {
+        let planes = &corrections[self.labels.code.correction_planes() * lanes..];
+        for (part, planes) in planes.chunks(size_of::<Block>() * lanes).enumerate() {
+            to_blocks(planes, lanes, out, stride, offset + part);
+        }
     }
 
     fn set_delta(&mut self, wire: u64, shift: &Label) -> Block {

@@ -11,9 +11,9 @@ use crate::backends::jimu::ihash::{
 };
 
 /// Seeds of one code, and what the receiver has of them.
-struct List {
-    seeds: Vec<Block>,
-    positions: Vec<u8>,
+pub(super) struct List {
+    pub(super) seeds: Vec<Block>,
+    pub(super) positions: Vec<u8>,
     known: Vec<Block>,
 }
 
@@ -30,7 +30,7 @@ impl List {
         List { seeds, positions, known }
     }
 
-    fn watch(&self) -> Watch<'_> {
+    pub(super) fn watch(&self) -> Watch<'_> {
         Watch { positions: &self.positions, seeds: &self.known }
     }
 }
@@ -46,10 +46,10 @@ fn subset(lengths: &Lengths, prg: &mut Prg) -> Vec<u8> {
 }
 
 /// Both ends, and who watches what.
-struct Setup {
-    lists: [List; 2],
-    sender: ReedSolomonSender,
-    receiver: ReedSolomonReceiver,
+pub(super) struct Setup {
+    pub(super) lists: [List; 2],
+    pub(super) sender: ReedSolomonSender,
+    pub(super) receiver: ReedSolomonReceiver,
 }
 
 impl Setup {
@@ -68,7 +68,7 @@ impl Setup {
         Setup { lists, sender, receiver }
     }
 
-    fn with(rho: Rho, seed: u128) -> Setup {
+    pub(super) fn with(rho: Rho, seed: u128) -> Setup {
         Setup::new(&codes(rho), Block::new(seed))
     }
 
@@ -114,7 +114,7 @@ pub(super) fn pair_of(codes: &HashCodes, seed: Block) -> (ReedSolomonSender, Ree
     (setup.sender, setup.receiver)
 }
 
-fn codes(rho: Rho) -> HashCodes {
+pub(super) fn codes(rho: Rho) -> HashCodes {
     hash_codes(-rho.epsilon_log2() as u32).expect("in range")
 }
 
@@ -130,7 +130,7 @@ fn hash(
     (messages, tags)
 }
 
-const RHOS: [Rho; 3] = [Rho::Bits40, Rho::Bits64, Rho::Bits80];
+pub(super) const RHOS: [Rho; 3] = [Rho::Bits40, Rho::Bits64, Rho::Bits80];
 
 #[test]
 fn honest_parties_agree_in_every_batch() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_prim::columns::ColumnMap;
 use cenote_prim::field::{Field, Matrix};
-use cenote_prim::planes::{PlaneMap, combine, to_blocks, unpack6};
+use cenote_prim::planes::{PlaneMap, to_blocks, unpack6};
 use cenote_prim::seeds::SeedBank;
 use cenote_prim::{Block, Prg, Secret};
 use zeroize::Zeroizing;
@@ -150,6 +150,11 @@ impl Watcher {
         work.seen.get(self.code.w + self.code.parity(), lanes).to_vec()
     }
 
+    /// The corrections that are loaded, a plane for each symbol.
+    pub(super) fn corrections<'w>(&self, lanes: usize, work: &'w mut Work) -> &'w [u8] {
+        &work.seen.get(self.code.w + self.code.parity(), lanes)[self.code.w * lanes..]
+    }
+
     /// Another map of what is loaded.
     pub(super) fn apply(&self, map: &PlaneMap, lanes: usize, work: &mut Work, out: &mut [u8]) {
         map.apply(work.seen.get(self.code.w + self.code.parity(), lanes), out, lanes);
@@ -201,16 +206,8 @@ impl Watcher {
     /// The tags of the combinations of the batch.
     pub(super) fn held(&self, coefficients: &Coefficients) -> Zeroizing<Vec<Block>> {
         let (field, count) = (self.code.field, self.tag_planes());
-        let combinations = coefficients.combinations();
-        let mut sums = Planes::default();
-        let sums = sums.get(combinations * count, LANES);
-        let mut at = 0;
-        for (lanes, planes) in self.batch.strips(count) {
-            let factors = coefficients.of_strip(at, lanes);
-            combine(field, &factors, combinations, planes, count, lanes, sums);
-            at += lanes;
-        }
-        let mut held = Zeroizing::new(vec![Block::ZERO; combinations * LANES]);
+        let sums = Zeroizing::new(self.batch.sums(&self.code, count, coefficients));
+        let mut held = Zeroizing::new(vec![Block::ZERO; coefficients.combinations() * LANES]);
         let mut packed = Planes::default();
         for (sum, out) in sums.chunks_exact(count * LANES).zip(held.chunks_exact_mut(LANES)) {
             let to = Blocks { out, stride: 1, offset: 0, packed: &mut packed };
