@@ -185,7 +185,7 @@ impl RotReceiver {
         send_choices(ch, choices, &random)?;
         pads.copy_from_slice(&macs);
         RotReceiver { hash: Mitccrh::new(start) }.pads(pads);
-        Ok(Others { start: Secret::new(start), macs, masked: Vec::with_capacity(choices.len()) })
+        Ok(Others { start: Secret::new(start), macs, masked: Secret::with_capacity(choices.len()) })
     }
 
     /// Sends the masked choices of a window; writes the pads to `pads`, for [`unmask`].
@@ -212,7 +212,8 @@ pub(crate) struct Others {
     /// Start point of the hash of the run, whose first key is that of the first OT.
     pub(crate) start: Secret<Block>,
     pub(crate) macs: Secret<Vec<Block>>,
-    pub(crate) masked: Vec<Block>,
+    /// Secret: in which of the messages of the sender it was tells the choices.
+    pub(crate) masked: Secret<Vec<Block>>,
 }
 
 impl Others {
@@ -220,7 +221,7 @@ impl Others {
     pub(crate) fn open(&self, delta: Block) -> Secret<Vec<Block>> {
         let mut pads: Secret<Vec<Block>> = self.macs.iter().map(|mac| *mac ^ delta).collect();
         Mitccrh::new(*self.start).singles(&mut pads);
-        pads.iter_mut().zip(&self.masked).for_each(|(pad, masked)| *pad ^= *masked);
+        pads.iter_mut().zip(self.masked.iter()).for_each(|(pad, masked)| *pad ^= *masked);
         pads
     }
 }

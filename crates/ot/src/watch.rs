@@ -23,7 +23,8 @@
 //! else that it has seen depends on W, and what it does is of interest on the one path where nothing
 //! failed, so that D is fixed there before W is drawn. It wins with the probability that K lies in W
 //! *and* W misses D, which is at most that of the second alone: C(n - |D|, w) / C(n, w), the bound on a
-//! sender that did not cheat here. The same counts for later checks against W, if each of them ends
+//! sender that did not cheat here. Only if it wins when W *contains* K as well, since it has sealed other shares there ([`Sealed::agrees`]), that is one more event, of
+//! probability C(n - |K|, w - |K|) / C(n, w), which the caller counts. The same counts for later checks against W, if each of them ends
 //! the session when it fails or shows the sender nothing. It does not count across sessions: each
 //! draws its own W.
 //! Checks: `jimu.watch.share` - shares that are not the committed ones - in [`receive`], before it
@@ -119,7 +120,7 @@ impl Sealed {
     /// All but the places, to be kept.
     pub fn to_blocks(&self) -> Secret<Vec<Block>> {
         let Others { start, macs, masked } = &self.others;
-        let parts = macs.iter().chain(masked).chain(self.shares.iter());
+        let parts = macs.iter().chain(masked.iter()).chain(self.shares.iter());
         std::iter::once(&**start).chain(parts).copied().collect()
     }
 
@@ -133,7 +134,7 @@ impl Sealed {
         let others = Others {
             start: Secret::new(blocks[0]),
             macs: part(0).iter().copied().collect(),
-            masked: part(1).to_vec(),
+            masked: part(1).iter().copied().collect(),
         };
         let among = |place: u8| {
             let watched = positions.iter().map(|position| position.ct_eq(&place));
@@ -363,8 +364,13 @@ mod tests {
             check(&watch, n, watched);
             let drawn = places(n, watched, &mut prg(2));
             assert!((0..n).all(|i| drawn[i] != watch.positions.contains(&(i as u8))));
-            let shown = format!("{watch:?}");
-            assert!(shown.starts_with("Watch { positions: Secret(..), seeds: Secret(..), sealed"));
+            let secrets = ["start", "macs", "masked"].map(|name| format!("{name}: Secret(..)"));
+            let sealed = format!(
+                "Sealed {{ others: Others {{ {} }}, shares: Secret(..), shared: Secret(..) }}",
+                secrets.join(", ")
+            );
+            let shown = format!("positions: Secret(..), seeds: Secret(..), sealed: {sealed}");
+            assert_eq!(format!("{watch:?}"), format!("Watch {{ {shown} }}"));
         }
     }
 
@@ -389,6 +395,31 @@ mod tests {
                 assert!(!places.iter().zip(&*opened).any(same));
             }
         }
+    }
+
+    /// What opens for another delta: shares that were sealed for it where the receiver watches. What was sealed elsewhere, where a sender
+    /// is never found out, does not count.
+    #[test]
+    fn shares_count_for_another_delta_where_they_were_sealed_for_it() {
+        let (n, watched) = (44, 20);
+        let ends = both(mem_pair(), sender(n, watched, 1), receiver(n, watched, 2));
+        let Watch { positions, sealed, .. } = ends.1.expect("honest");
+        let other = delta() ^ Block::new(6 << 90);
+        let seal = |places: &[u8]| {
+            let mut sealed = sealed.clone();
+            let opened = sealed.others.open(other);
+            for place in places.iter().map(|place| usize::from(*place)) {
+                sealed.others.masked[place] ^= opened[place] ^ sealed.shares[place];
+            }
+            sealed
+        };
+        for count in [0, 3, 20] {
+            let sealed = seal(&positions[..count]);
+            assert_eq!((sealed.agrees(other), sealed.agrees(delta())), (count, watched - count));
+        }
+        let elsewhere: Vec<u8> = (0..n as u8).filter(|place| !positions.contains(place)).collect();
+        let sealed = seal(&elsewhere);
+        assert_eq!((sealed.agrees(other), sealed.agrees(delta())), (0, watched));
     }
 
     /// A sender that seals another share where the receiver watches is not found out, and opens in one place less.

@@ -31,8 +31,8 @@ pub(super) const WIRES: &str = "wires";
 /// Wires of an epoch: with more no connection begins. What they take on the line bounds batches of inputs as well
 /// ([`JimuParams::input_sacrificed`]).
 pub(super) const MOST_WIRES: u64 = 1 << 42;
-/// Items or wires that one of two honest sides may have noted before the other: more than any line holds.
-pub(super) const MOST_APART: u64 = 1 << 22;
+/// Items or wires that one of two honest sides may have noted before the other: more than any line holds, or one output has bits.
+pub(super) const MOST_APART: u64 = 1 << 24;
 /// Wires for inputs, and wires in escrow, that are made with a stock that is kept: later requests had better make nothing.
 pub(super) const SPARE: usize = 1 << 13;
 /// Buckets that are kept at most.

@@ -238,7 +238,7 @@ impl Protocol for JimuSession {
             adaptive_epsilon_log2: Some(params.adaptive_epsilon_log2()),
             assumptions: &[
                 Assumption::RandomOracle,
-                Assumption::IdealCipher("gate hash, escrow, PRG"),
+                Assumption::IdealCipher("gate hash, OT pads, PRG"),
                 Assumption::GapDiffieHellman,
             ],
             leakage: Leakage(&[Leak::Outputs, Leak::Abort, Leak::Traffic, Leak::ChunkFoundOut]),

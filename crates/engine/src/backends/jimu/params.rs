@@ -291,7 +291,8 @@ impl JimuParams {
     }
 
     /// Base-2 logarithms of the chance that the places are all watched which a garbler has to spoil so that Delta is refused in a bucket that it has won;
-    /// and of the chance that those are which it has to seal for another sum, if that has the tag of Delta by luck.
+    /// and of the chance that those are which it has to seal for another sum, if that has the tag of Delta by luck. (To have it refused where half of a bucket
+    /// disagrees it must spoil all places of a list: the same single try as a wrong opening.)
     fn trial_log2(&self) -> [f64; 2] {
         let HashCodes { labels, perms, .. } = &self.codes;
         let [of_labels, of_perms] = self.tried();
@@ -370,7 +371,8 @@ fn total(params: &JimuParams, sets: u64, worst: impl Fn(&PoolSpec) -> f64) -> f6
     let [refused, sealed] = params.trial_log2();
     let guesses =
         [either + (contested + pairs).log2(), lost.log2() + refused, all.log2() + label + sealed];
-    // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding.
+    // Consistency of labels and of permutation messages; of the evaluator's inputs, and their blinding. That clean places of wires in escrow
+    // decode differently is less likely by 2^15, over all batches.
     let checks = [params.rho.epsilon_log2() - 8.0; 4];
     let terms = pools.chain([either.max(perm)]).chain(guesses).chain(checks);
     sets as f64 * terms.map(f64::exp2).sum::<f64>()

@@ -1,7 +1,5 @@
 //! The Party API of one request over a session.
 
-use std::iter;
-
 use cenote_net::{Fault, Phase, Role};
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroizing;
@@ -114,7 +112,10 @@ impl Executor for Request<'_> {
         for (i, piece) in slots.chunks(MAX_PIECE).enumerate() {
             let place = i * MAX_PIECE..i * MAX_PIECE + piece.len();
             let clear = clear.as_ref().map(|[values, bits]| {
-                (&values[place.clone()], bits.get(place.clone()).unwrap_or_default())
+                (
+                    &values[place.clone()],
+                    if bits.is_empty() { &[][..] } else { &bits[place.clone()] },
+                )
             });
             let each = bonds.len() / slots.len();
             let bonds = &bonds[place.start * each..place.end * each];
@@ -240,7 +241,7 @@ impl Request<'_> {
                     request.sums(channel, depot, slots, bonds)?
                 };
                 let mut perms: Values = Zeroizing::new(perms.iter().map(Perm::bit).collect());
-                let bonds = bits.unwrap_or_default().iter().chain(iter::repeat(&false));
+                let bonds = bits.unwrap_or_default();
                 perms.iter_mut().zip(bonds).for_each(|(perm, bond)| *perm ^= bond);
                 if to.include(Role::Garbler) {
                     request.report(channel, &hash, slots, instead, (&perms, &delta))?;

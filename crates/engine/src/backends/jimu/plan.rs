@@ -50,15 +50,16 @@ pub(super) fn plan(plan: &mut Plan, params: &JimuParams, demand: &Demand) {
     let alone = demand.bits_to(Receivers::Garbler).saturating_add(demand.stats.left_bits);
     let batches = [
         (largest(Evaluator).min(input_check::most(params) as u64), INPUT),
-        (largest(Garbler).max(alone).min(batch::MOST_ESCROWED as u64), ESCROWED),
+        (largest(Garbler).min(batch::MOST_ESCROWED as u64).max(alone), ESCROWED),
     ];
     for (wires, bytes) in batches {
         let all = plan.memory.iter_mut().zip(bytes);
         all.for_each(|(memory, each)| *memory = memory.saturating_add(wires * each));
     }
-    // What the evaluator notes of each input until the request ends, to be able to run it again: of few bits but where memories are permuted.
+    // What the evaluator notes of each input until the request ends, to be able to run it again, and of outputs to the garbler and wires that are kept.
     let each = 1 + costs::escrowed_bytes(params) as u64;
-    plan.memory[1] = plan.memory[1].saturating_add(demand.input_bits(Garbler).saturating_mul(each));
+    let noted = demand.input_bits(Garbler).saturating_add(alone);
+    plan.memory[1] = plan.memory[1].saturating_add(noted.saturating_mul(each));
     let mut solders = 0u64;
     for (shape, cores) in cores(params, demand) {
         let Some(pool) = params.pool_of(shape) else { continue };

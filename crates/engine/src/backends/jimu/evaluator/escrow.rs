@@ -60,3 +60,46 @@ impl Escrow {
         ReedSolomonEscrow::new(&self.params.codes, watched, others)
     }
 }
+
+#[cfg(test)]
+impl Escrow {
+    /// The same with shares sealed for `sum` at so many of the watched places of each list, as a garbler with this Delta may have guessed them.
+    pub(in crate::backends::jimu) fn sealed_for(
+        &self,
+        sum: &Label,
+        delta: &Label,
+        counts: [usize; 2],
+    ) -> Escrow {
+        let codes = &self.params.codes;
+        let mut sizes = [codes.labels, codes.perms].map(|code| code.n as usize).into_iter();
+        let mut counts = counts.into_iter();
+        let lists = self.lists.each_ref().map(|list| {
+            let (n, count) = (sizes.next().expect("two"), counts.next().expect("two"));
+            let mut blocks = list.to_blocks();
+            let pads = |delta: &Label| {
+                let mut pads: Vec<Block> =
+                    blocks[1..=n].iter().map(|mac| *mac ^ delta.key()).collect();
+                cenote_prim::mitccrh::Mitccrh::new(blocks[0]).singles(&mut pads);
+                pads
+            };
+            let (right, wrong) = (pads(delta), pads(sum));
+            let masked = |place: usize| 1 + n + place;
+            let share = |place: usize| 1 + 2 * n + place;
+            let is_watched = |place: &usize| {
+                (blocks[masked(*place)] ^ right[*place]).ct_eq(blocks[share(*place)])
+            };
+            let watched: Vec<usize> = (0..n).filter(is_watched).collect();
+            for place in &watched[..count] {
+                blocks[masked(*place)] = blocks[share(*place)] ^ wrong[*place];
+            }
+            let watched: Vec<u8> = watched.iter().map(|place| *place as u8).collect();
+            Sealed::from_blocks(&blocks, &watched, n)
+        });
+        Escrow {
+            params: self.params.clone(),
+            places: self.places.clone(),
+            seeds: self.seeds.clone(),
+            lists,
+        }
+    }
+}

@@ -26,6 +26,8 @@ use crate::backends::jimu::tags;
 use crate::parts::chunk::{Chunk, Gate, Kind, Pass, groups, walk};
 
 use escrow::Escrow;
+#[cfg(test)]
+pub(super) use recovery::Opened;
 pub(super) use recovery::Replay;
 pub(super) use recovery::{Escrows, Values};
 use recovery::{Input, KeptValues, Recovery};

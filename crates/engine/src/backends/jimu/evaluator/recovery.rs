@@ -131,11 +131,14 @@ impl Recovery {
             self.reveals += 1;
             return Ok(None);
         };
+        let bound = bonds.tags().count();
         // A replay that has ended gives no answer.
         let _ = self.log.send(Event::Reveal(bonds));
         loop {
             match answers.recv_timeout(LOOK) {
-                Ok(answer) if answer[0].len() == wires => return Ok(Some(answer)),
+                Ok(answer) if answer[0].len() == wires && answer[1].len() == bound => {
+                    return Ok(Some(answer));
+                }
                 // A session that was cancelled ends.
                 Err(RecvTimeoutError::Timeout) => channel.flush()?,
                 // The garbled values may be wrong: better none.
@@ -178,7 +181,10 @@ impl Escrows {
     }
 
     /// The permutation bits, read by `opened`. Where no place of a batch is clean, which the bound allows for, zeros.
-    pub(super) fn bits(&self, opened: &mut Opened) -> Values {
+    ///
+    /// # Errors
+    /// `Internal` for wires of which nothing is stated.
+    pub(in crate::backends::jimu) fn bits(&self, opened: &mut Opened) -> Result<Values, Fault> {
         let mut bits = Values::default();
         for (items, statement) in &self.stated {
             let (from, to) = (items.start.max(self.items.start), items.end.min(self.items.end));
@@ -189,7 +195,8 @@ impl Escrows {
             let first = statement.first + (from - items.start);
             bits.extend_from_slice(&opened.bits(statement, first, wires, corrections));
         }
-        bits
+        let all = bits.len() as u64 == self.items.end - self.items.start;
+        if all { Ok(bits) } else { Err(Fault::Internal("a batch without a statement".into())) }
     }
 }
 
@@ -200,6 +207,10 @@ pub(in crate::backends::jimu) struct Opened {
 }
 
 impl Opened {
+    pub(in crate::backends::jimu) fn new(escrow: ReedSolomonEscrow) -> Opened {
+        Opened { escrow, clean: None }
+    }
+
     fn bits(
         &mut self,
         statement: &Arc<Statement>,
@@ -236,15 +247,15 @@ impl Replay {
     }
 
     /// Permutation bits of wires in escrow.
-    fn bits(&mut self, wires: &Escrows) -> Values {
-        let open = || Opened { escrow: self.escrow.open(&self.delta), clean: None };
+    fn bits(&mut self, wires: &Escrows) -> Result<Values, Fault> {
+        let open = || Opened::new(self.escrow.open(&self.delta));
         wires.bits(self.opened.get_or_insert_with(open))
     }
 
     /// Values of inputs of the garbler.
-    fn values(&mut self, Input { wires, masked }: &Input) -> Values {
-        let bits = self.bits(wires);
-        Zeroizing::new(masked.iter().zip(&*bits).map(|(masked, bit)| masked ^ bit).collect())
+    fn values(&mut self, Input { wires, masked }: &Input) -> Result<Values, Fault> {
+        let bits = self.bits(wires)?;
+        Ok(Zeroizing::new(masked.iter().zip(&*bits).map(|(masked, bit)| masked ^ bit).collect()))
     }
 
     /// Gives the garbled run the values that it waits for.
@@ -254,7 +265,7 @@ impl Replay {
             return Ok(());
         }
         let Event::Reveal(bonds) = self.next()? else { return Err(not_alike()) };
-        let bits = self.bits(&bonds);
+        let bits = self.bits(&bonds)?;
         self.answers.send([Zeroizing::new(wires.to_vec()), bits]).map_err(|_| over())
     }
 
@@ -305,7 +316,7 @@ impl Party for Replay {
             match (owner, self.next()?) {
                 (Role::Evaluator, Event::Own(own)) => values.extend_from_slice(&own),
                 (Role::Garbler, Event::Input(input)) => {
-                    values.extend_from_slice(&self.values(&input))
+                    values.extend_from_slice(&self.values(&input)?)
                 }
                 _ => return Err(not_alike()),
             }
@@ -333,7 +344,7 @@ impl Replay {
         let mut values = Vec::new();
         match &kept.clear {
             Some(clear) => values.extend_from_slice(clear),
-            None => values.extend_from_slice(&self.values(&kept.escrowed)),
+            None => values.extend_from_slice(&self.values(&kept.escrowed)?),
         }
         Ok(values)
     }

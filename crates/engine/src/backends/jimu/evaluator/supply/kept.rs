@@ -45,10 +45,10 @@ impl Seeds {
     }
 
     /// What Delta opens.
-    pub(super) fn escrow(&self, params: &JimuParams) -> Escrow {
+    pub(super) fn escrow(self, params: &JimuParams) -> Escrow {
         let labels = params.codes.labels.w as usize;
         let watched = Watch { positions: &self.places[labels..], seeds: &self.seeds[labels..] };
-        Escrow::new(params, watched, self.sealed.clone())
+        Escrow::new(params, watched, self.sealed)
     }
 }
 

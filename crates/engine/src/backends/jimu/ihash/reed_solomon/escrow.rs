@@ -140,7 +140,7 @@ impl ReedSolomonEscrow {
             self.hidden.apply(input, hidden, lanes);
             bits.extend((0..count).map(|lane| {
                 let planes = hidden.chunks_exact(lanes).zip(clean);
-                planes.fold(false, |bit, (plane, clean)| bit ^ (plane[lane] & 1 == 1 && *clean))
+                planes.fold(false, |bit, (plane, clean)| bit ^ ((plane[lane] & 1 == 1) & *clean))
             }));
         }
         bits
