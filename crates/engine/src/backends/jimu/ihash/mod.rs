@@ -7,8 +7,6 @@
 mod message;
 mod reed_solomon;
 
-use std::sync::Arc;
-
 use cenote_net::Fault;
 use cenote_prim::Block;
 use zeroize::Zeroizing;
@@ -72,15 +70,6 @@ pub trait HashSender {
     fn answer(&mut self, coin: Block) -> Vec<u8>;
 }
 
-/// The recogniser of permutation messages by their tags.
-pub trait PermTags: Send + Sync {
-    /// Blocks of a [`Perm`] that are in use, 1 or 2.
-    fn blocks(&self) -> usize;
-
-    /// Whether `perm` is the message that `tag` is the hash of, and in canonical form; constant time.
-    fn agrees(&self, perm: &Perm, tag: Block) -> bool;
-}
-
 /// The tags of the combinations of a batch.
 pub struct Held {
     /// The first wire of the batch.
@@ -119,9 +108,6 @@ pub struct Statement {
 pub trait Recogniser: Send + Sync {
     /// Blocks of a [`Perm`] that are in use, 1 or 2: how [`decode`] reads it.
     fn perm_blocks(&self) -> usize;
-
-    /// Returns the recogniser of permutation messages.
-    fn perm_tags(&self) -> Arc<dyn PermTags>;
 
     /// Whether `label` is the one that `tag` is the hash of; constant time.
     fn labels_agree(&self, label: &Label, tag: Block) -> bool;

@@ -15,8 +15,7 @@ use super::planes::{Batch, Window};
 use super::watcher::{Opening, Watcher, Work, differences};
 use super::{CODEWORD, FORMAT, Watch, check_seeds};
 use crate::backends::jimu::ihash::{
-    Corrections, HashReceiver, Held, LANES, Label, Message, Perm, PermTags, Recogniser, Statement,
-    Tag,
+    Corrections, HashReceiver, Held, LANES, Label, Message, Recogniser, Statement, Tag,
 };
 
 /// Messages that are compared at a time.
@@ -176,33 +175,9 @@ impl ReedSolomonReceiver {
     }
 }
 
-/// See [`PermTags`].
-struct Perms {
-    opening: Arc<Opening>,
-    blocks: usize,
-}
-
-impl PermTags for Perms {
-    fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    fn agrees(&self, perm: &Perm, tag: Block) -> bool {
-        let (form, rest) = perm.0.split_at(self.blocks);
-        let mut shown = Zeroizing::new([Block::ZERO]);
-        self.opening.tags_of(form, &mut *shown);
-        let different = differences(rest, &[Block::ZERO; 2]).to_u128() | (shown[0] ^ tag).to_u128();
-        Block::new(different).ct_eq(Block::ZERO)
-    }
-}
-
 impl Recogniser for ReedSolomonTags {
     fn perm_blocks(&self) -> usize {
         self.perm_blocks
-    }
-
-    fn perm_tags(&self) -> Arc<dyn PermTags> {
-        Arc::new(Perms { opening: Arc::clone(&self.perms), blocks: self.perm_blocks })
     }
 
     fn labels_agree(&self, label: &Label, tag: Block) -> bool {
@@ -247,10 +222,6 @@ impl Recogniser for ReedSolomonTags {
 impl Recogniser for ReedSolomonReceiver {
     fn perm_blocks(&self) -> usize {
         self.tags.perm_blocks()
-    }
-
-    fn perm_tags(&self) -> Arc<dyn PermTags> {
-        self.tags.perm_tags()
     }
 
     fn labels_agree(&self, label: &Label, tag: Block) -> bool {
