@@ -24,6 +24,7 @@ pub mod columns;
 pub mod commit;
 pub mod field;
 pub mod gf128;
+mod growing;
 pub mod half_gates;
 pub mod hash;
 pub mod keyed;
@@ -44,12 +45,13 @@ pub mod transpose;
 mod workers;
 
 pub use block::Block;
+pub use growing::Growing;
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use oracle::{RandomOracle, SessionId};
 pub use prg::Prg;
 pub use random::{os_block, os_bytes};
 pub use role::{Receivers, Role};
-pub use secret::{Growing, Secret, wipe_stack, zeroize_to_fit};
+pub use secret::{Secret, wipe_stack, zeroize_to_fit};
 pub use simd::prefetch;
 pub use workers::{Task, Workers};
 

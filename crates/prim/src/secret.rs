@@ -35,60 +35,13 @@ pub fn zeroize_to_fit<T: Zeroize>(items: &mut Vec<T>, n: usize) {
 impl<T: Zeroize + Clone> Secret<Vec<T>> {
     /// As [`Vec::resize`], but items that move to a larger allocation leave no copy behind.
     pub fn resize(&mut self, len: usize, value: T) {
-        make_room(&mut self.0, len);
+        if len > self.0.capacity() {
+            let mut moved = Vec::with_capacity(len.max(2 * self.0.capacity()));
+            moved.extend_from_slice(&self.0);
+            self.0.zeroize();
+            self.0 = moved;
+        }
         self.0.resize(len, value);
-    }
-}
-
-/// Moves items that are more than there is room for, and wipes where they were.
-fn make_room<T: Zeroize + Clone>(items: &mut Vec<T>, len: usize) {
-    if len > items.capacity() {
-        let mut moved = Vec::with_capacity(len.max(2 * items.capacity()));
-        moved.extend_from_slice(items);
-        items.zeroize();
-        *items = moved;
-    }
-}
-
-/// Items that are wiped when dropped and never printed, and only ever become more: what is dropped is wiped as far as they came, and no further.
-pub struct Growing<T: Zeroize>(Vec<T>);
-
-impl<T: Zeroize + Clone> Growing<T> {
-    /// Fills up to `len` items with `value`. Items that move leave no copy behind.
-    pub fn grow(&mut self, len: usize, value: T) {
-        make_room(&mut self.0, len);
-        self.0.resize(len.max(self.0.len()), value);
-    }
-}
-
-impl<T: Zeroize> Default for Growing<T> {
-    fn default() -> Self {
-        Growing(Vec::new())
-    }
-}
-
-impl<T: Zeroize> Deref for Growing<T> {
-    type Target = [T];
-    fn deref(&self) -> &[T] {
-        &self.0
-    }
-}
-
-impl<T: Zeroize> DerefMut for Growing<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
-    }
-}
-
-impl<T: Zeroize> fmt::Debug for Growing<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Growing(..)")
-    }
-}
-
-impl<T: Zeroize> Drop for Growing<T> {
-    fn drop(&mut self) {
-        self.0.iter_mut().zeroize();
     }
 }
 
@@ -152,14 +105,6 @@ mod tests {
 
     #[test]
     fn items_stay_when_they_become_more() {
-        let mut items = Growing::default();
-        items.grow(2, 1u8);
-        for len in 3..100 {
-            items.grow(len, 7);
-        }
-        assert_eq!((items.len(), &items[..3]), (99, &[1, 1, 7][..]));
-        items.grow(1, 0);
-        assert_eq!(items.len(), 99, "never fewer");
         let mut secret = Secret::new(vec![1u8, 2]);
         for len in 3..100 {
             secret.resize(len, 7);
@@ -172,6 +117,5 @@ mod tests {
     #[test]
     fn debug_shows_nothing() {
         assert_eq!(format!("{:?}", Secret::new(vec![1u8, 2])), "Secret(..)");
-        assert_eq!(format!("{:?}", Growing::<u8>::default()), "Growing(..)");
     }
 }

@@ -27,6 +27,7 @@
 
 use std::ops::BitXor;
 
+use bytemuck::Zeroable;
 use cenote_prim::{Block, bits};
 use zeroize::Zeroize;
 
@@ -54,7 +55,7 @@ impl Zeroize for Gate {
 }
 
 /// A label of the evaluator with its public masked value.
-#[derive(Clone, Copy, Default, Zeroize)]
+#[derive(Clone, Copy, Default, Zeroable, Zeroize)]
 pub struct Active {
     /// L_{w,Lambda}.
     pub label: Block,

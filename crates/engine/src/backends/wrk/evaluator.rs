@@ -30,7 +30,7 @@ pub(super) struct Evaluator {
 
 impl Evaluator {
     pub(super) fn resize(&mut self, slots: usize) {
-        self.active.grow(slots, Active::default());
+        self.active.grow(slots);
         self.pending.resize(slots, false);
     }
 

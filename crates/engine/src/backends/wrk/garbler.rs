@@ -36,7 +36,7 @@ struct Garbled {
 
 impl Garbler {
     pub(super) fn resize(&mut self, slots: usize) {
-        self.labels.grow(slots, Block::ZERO);
+        self.labels.grow(slots);
         self.masked.resize(slots, false);
         self.pending.resize(slots, false);
     }

@@ -115,7 +115,7 @@ impl Executor for Request<'_> {
     }
 
     fn resize(&mut self, slots: usize) {
-        self.masks.shares.grow(slots, Share::ZERO);
+        self.masks.shares.grow(slots);
         match &mut self.side {
             Side::Garbler(garbler) => garbler.resize(slots),
             Side::Evaluator(evaluator) => evaluator.resize(slots),

@@ -142,7 +142,7 @@ impl Evaluator {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        self.active.grow(slots, Active::default());
+        self.active.grow(slots);
         self.tagged.resize(slots, Tagged::default());
         self.pending.resize(slots, false);
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::BitXor;
 
+use bytemuck::Zeroable;
 use cenote_prim::{Block, Secret};
 use zeroize::Zeroize;
 
@@ -12,7 +13,7 @@ use super::{Shape, ready_blocks};
 use crate::backends::jimu::ihash::{Label, Recogniser};
 
 /// The data that the evaluator holds of a wire that has a value.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Zeroable)]
 pub struct Active {
     /// L + s Delta.
     pub label: Label,

@@ -77,7 +77,7 @@ impl Garbler {
     }
 
     pub(super) fn resize(&mut self, slots: usize) {
-        self.wires.grow(slots, Message::ZERO);
+        self.wires.grow(slots);
         self.flips.resize(slots, false);
     }
 
