@@ -60,11 +60,16 @@ impl<W: Clone> Nest<W> {
         let mut blocks = rows;
         for tree in 0..nest.trees.len() {
             let shape = nest.trees[tree].shape;
-            let mut positions = Vec::with_capacity(blocks.len());
-            for (i, data) in blocks.iter().enumerate() {
+            let (count, together) = (blocks.len(), shape.puts_together());
+            let mut positions = Vec::with_capacity(count);
+            for (i, data) in blocks.into_iter().enumerate() {
+                if i > 0 && i % together == 0 {
+                    nest.open_with_flag(g, Vec::new())?;
+                    nest.trees[tree].turn_to_puts(g, together.min(count - i))?;
+                }
                 let index = gadgets::constant_bits(g, &bits_of(i as u128, shape.index()))?;
                 let leaf = g.toss(shape.depth)?;
-                let lost = nest.trees[tree].put(g, &index, data, &leaf)?;
+                let lost = nest.trees[tree].put(g, &index, &data, &leaf)?;
                 nest.note(g, lost)?;
                 positions.push([std::slice::from_ref(&there), &leaf].concat());
             }
@@ -247,7 +252,18 @@ impl<W: Clone> Nest<W> {
         tossed: &Tossed<W>,
     ) -> Result<Vec<bool>, G::Error> {
         let (there, leaf) = position.split_at(1);
-        let mut wires = g.mux_many(&there[0], leaf, &tossed.first)?;
+        let leaf = g.mux_many(&there[0], leaf, &tossed.first)?;
+        let bits = self.open_with_flag(g, leaf)?;
+        self.trees[tree].turn_to(g, &bits)?;
+        Ok(bits)
+    }
+
+    /// Opens wires together with the flag of what was evicted before.
+    fn open_with_flag<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        mut wires: Vec<W>,
+    ) -> Result<Vec<bool>, G::Error> {
         let flag = self.lost.take();
         let has_flag = flag.is_some();
         wires.extend(flag);
@@ -255,7 +271,6 @@ impl<W: Clone> Nest<W> {
         if has_flag && bits.pop() == Some(true) {
             return Err(g.broken(Broken::Overflow));
         }
-        self.trees[tree].turn_to(g, &bits)?;
         Ok(bits)
     }
 

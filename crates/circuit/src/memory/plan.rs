@@ -2,6 +2,7 @@
 //!
 //! All figures are exact, and a test compares them with what runs take. docs/protocols/ram.md has the derivation of the stash.
 
+use super::MOST_AWAKE;
 use super::rows::{inside_ands, lookup_ands, store_ands};
 use super::waksman::switches;
 
@@ -364,10 +365,12 @@ impl Plan {
         let (mut puts, mut price) = (0, Price::default());
         for tree in &self.trees {
             puts += tree.blocks as u64;
+            price.opens += ((tree.blocks - 1) / tree.puts_together()) as u64;
             price.ands += tree.blocks as u64 * tree.put_ands();
             price.tossed += (tree.blocks * tree.depth) as u64;
         }
-        price.ands += puts - 1;
+        // An opening takes the flag of all before it.
+        price.ands += puts - 1 - price.opens;
         price
     }
 
@@ -378,14 +381,13 @@ impl Plan {
     }
 
     /// Wires that a run with so many accesses holds besides those that rest, at most, if of each tree `most` stay awake between two accesses and those
-    /// of the paths of the next one.
+    /// of the paths of the next one, or of the rows that are put in together.
     #[must_use]
     pub fn awake_wires(&self, accesses: u64, start: Start, most: u64) -> u64 {
         match start {
             Start::Found if accesses == 0 => 0,
             Start::Found | Start::Zeros => self.wires(accesses, false, most),
-            // They are put in one after the other, with no opening behind which any could be laid to rest.
-            Start::Rows => self.wires(accesses, true, u64::MAX),
+            Start::Rows => self.wires(accesses, true, most),
         }
     }
 
@@ -409,7 +411,9 @@ impl Plan {
             // Each access goes through one path to read and two to evict, each block that is put in through two.
             let filled = if is_given { 2 * tree.blocks as u64 } else { 0 };
             let buckets = tree.buckets(accesses.saturating_mul(3).saturating_add(filled));
-            let awake = most.saturating_add(tree.buckets(1).saturating_mul(3));
+            let together = if is_given { 2 * tree.puts_together() as u64 } else { 0 };
+            let awake =
+                most.saturating_add(tree.buckets(1).saturating_mul(3).max(tree.buckets(together)));
             tree.stash_wires().saturating_add(buckets.min(awake))
         };
         let positions = last.positions() as u64 + 1;
@@ -520,6 +524,13 @@ impl TreeShape {
             nodes.saturating_mul((self.bucket * self.length(level)) as u64)
         };
         (1..=self.depth + 1).map(level).fold(0, u64::saturating_add)
+    }
+
+    /// Rows that are put in between two openings, behind which what they do not come to can rest: as many as come to buckets with half the wires
+    /// of [`MOST_AWAKE`].
+    pub(super) fn puts_together(&self) -> usize {
+        let fits = |puts: &usize| self.buckets(2 * *puts as u64) <= MOST_AWAKE as u64 / 2;
+        (0..=self.depth).map(|log| 1 << log).take_while(fits).last().unwrap_or(1)
     }
 
     /// Bits of all slots of the stash.

@@ -62,16 +62,35 @@ impl<W: Clone> Tree<W> {
         (self.stash.concat(), buckets)
     }
 
-    /// Comes right after the leaf of the next access was opened. If more buckets are awake than may be, those rest that the next one
-    /// does not come to; what else is on its three paths wakes, all at once.
+    /// Comes right after the leaf of the next access was opened: makes its three paths ready.
     pub(super) fn turn_to<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         leaf: &[bool],
     ) -> Result<(), G::Error> {
-        let evicted = [0, 1].map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
-        let paths = [leaf, &evicted[0], &evicted[1]];
-        let ahead: BTreeSet<u64> = paths.into_iter().flat_map(nodes).collect();
+        let evicted = (0..2).map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
+        let paths: Vec<_> = std::iter::once(leaf.to_vec()).chain(evicted).collect();
+        self.make_ready(g, &paths)
+    }
+
+    /// Comes right after an opening: makes the paths of so many blocks ready that are put in next, two for each.
+    pub(super) fn turn_to_puts<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        puts: usize,
+    ) -> Result<(), G::Error> {
+        let evicted = (0..2 * puts as u64).map(|ahead| self.turns_of(self.evictions + ahead));
+        let paths: Vec<_> = evicted.collect();
+        self.make_ready(g, &paths)
+    }
+
+    /// If more buckets are awake than may be, those rest that are on none of the paths; what else is on the paths wakes, all at once.
+    fn make_ready<G: Reactive<Wire = W>>(
+        &mut self,
+        g: &mut G,
+        paths: &[Vec<bool>],
+    ) -> Result<(), G::Error> {
+        let ahead: BTreeSet<u64> = paths.iter().flat_map(|turns| nodes(turns)).collect();
         let awake = self.warm.values().flatten().map(Vec::len).sum::<usize>();
         let idle = self.warm.keys().filter(|node| !ahead.contains(node)).copied();
         let idle: Vec<u64> = idle.filter(|_| awake > g.most_awake()).collect();
@@ -103,7 +122,7 @@ impl<W: Clone> Tree<W> {
         g: &mut G,
         turns: Vec<bool>,
     ) -> Result<Path<W>, G::Error> {
-        // Nothing, within an access that turned to its paths.
+        // Nothing, where it was made ready.
         self.wake(g, nodes(&turns))?;
         let mut levels = vec![std::mem::take(&mut self.stash)];
         for (level, node) in nodes(&turns).enumerate() {

@@ -199,6 +199,33 @@ fn memories_are_arrays_wherever_they_are_put_away() {
     against_an_array(&plan, 3_000, |step| step % 100 == 0);
 }
 
+/// Rows that are put in rest as well: behind an opening, one for so many rows as the plan says.
+#[test]
+fn rows_rest_while_more_are_put_in() {
+    for layout in [FLAT, nested(2, 3)] {
+        let plan = Plan::new(needs(1 << 13, 32, true), layout).unwrap();
+        let array: Vec<u128> = (0..1 << 13).map(|i| i * 0x0123_4567 % (1 << 32)).collect();
+        let mut g = Packing::new(3);
+        let rows = Rows::new(array.iter().map(|row| bits_of(*row, 32)).collect()).unwrap();
+        let mut ram = Ram::of(&mut g, plan.clone(), rows).unwrap();
+        let opens = g.inner.opened.len();
+        assert!(opens > 2, "{layout:?}");
+        assert_eq!(g.inner.taken, plan.start(), "{layout:?}");
+        assert!(g.inner.opened.iter().all(|bits| bits == &[false]), "flags of overflow alone");
+        assert!(g.woken.len() <= opens, "all that wakes does at once");
+        let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
+        let away = ram.put_away(&mut g).unwrap();
+        let all = away.cells.iter().map(Resting::wires).sum::<usize>() as u64;
+        let awake = plan.awake_wires(0, Start::Rows, 0);
+        assert!(all - resting <= awake && awake < all / 2, "{layout:?}");
+        ram = Ram::found(&mut g, plan, away).unwrap();
+        for (i, expected) in array.iter().enumerate().step_by(397) {
+            let row = ram.access(&mut g, &bits_of(i as u128, 13), Access::Read).unwrap();
+            assert_eq!(value_of(&row), *expected);
+        }
+    }
+}
+
 /// Without an access nothing wakes, and what is put away is what was found.
 #[test]
 fn memories_rest_until_an_access_comes() {
