@@ -255,7 +255,7 @@ impl<W: Clone> Nest<W> {
         if has_flag && bits.pop() == Some(true) {
             return Err(g.broken(Broken::Overflow));
         }
-        self.trees[tree].turn_to(g, &bits)?;
+        self.trees[tree].turn_to(g, &bits, self.plan.needs.most_awake)?;
         Ok(bits)
     }
 

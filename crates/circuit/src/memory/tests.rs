@@ -96,9 +96,9 @@ impl Reactive for Machine {
     }
 }
 
-/// Needs of a memory with the bound of 2^-40.
+/// Needs of a memory with the bound of 2^-40. With a machine that packs, no bucket stays awake.
 fn needs(blocks: usize, width: usize, is_given: bool) -> Needs {
-    Needs { is_given, ..Needs::new(blocks, width, 1 << 20) }
+    Needs { is_given, most_awake: 0, ..Needs::new(blocks, width, 1 << 20) }
 }
 
 const FLAT: Layout = Layout::Trees { trees: 1, factor: 1 };

@@ -62,19 +62,20 @@ impl<W: Clone> Tree<W> {
         (self.stash.concat(), buckets)
     }
 
-    /// Comes right after the leaf of the next access was opened. If more buckets are awake than may be, those rest that the next one
-    /// does not come to; what else is on its three paths wakes, all at once.
+    /// Comes right after the leaf of the next access was opened. If more wires of buckets are awake than `most_awake`, those rest that the next
+    /// one does not come to; what else is on its three paths wakes, all at once.
     pub(super) fn turn_to<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         leaf: &[bool],
+        most_awake: usize,
     ) -> Result<(), G::Error> {
         let evicted = [0, 1].map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
         let paths = [leaf, &evicted[0], &evicted[1]];
         let ahead: BTreeSet<u64> = paths.into_iter().flat_map(nodes).collect();
         let awake = self.warm.values().flatten().map(Vec::len).sum::<usize>();
         let idle = self.warm.keys().filter(|node| !ahead.contains(node)).copied();
-        let idle: Vec<u64> = idle.filter(|_| awake > g.most_awake()).collect();
+        let idle: Vec<u64> = idle.filter(|_| g.packs() && awake > most_awake).collect();
         for node in idle {
             let slots = self.warm.remove(&node).unwrap_or_default();
             self.resting.insert(node, g.rest(slots.concat())?);

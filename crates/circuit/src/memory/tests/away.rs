@@ -81,8 +81,8 @@ impl Reactive for Packing {
     fn toss(&mut self, bits: usize) -> Result<Vec<bool>, Broken> {
         self.gate(10, bits).toss(bits)
     }
-    fn most_awake(&self) -> usize {
-        0
+    fn packs(&self) -> bool {
+        true
     }
     fn rest(&mut self, wires: Vec<bool>) -> Result<Resting<bool>, Broken> {
         assert!(self.is_settled, "what rests is what was checked");
@@ -144,7 +144,7 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             away.cells = away.cells.into_iter().map(|cell| g.pack(cell)).collect();
             let all = cells.iter().sum::<usize>() as u64;
             assert!(all <= plan.resting_wires());
-            let most = g.most_awake() as u64;
+            let most = plan.needs.most_awake as u64;
             let awake = plan.awake_wires(step - begun.0, begun.1, most);
             assert!(all - resting <= awake, "{:?}", plan.layout);
             assert!(
