@@ -38,8 +38,8 @@ pub use gates::{Gates, runs};
 pub use hex::{HexError, hex_from_bits, value_from_hex};
 pub use lanes::{Bundle, Lanes, map_lanes, pack, unpack, zip_lanes};
 pub use memory::{
-    Access, Broken, Draw, Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, MOST_AWAKE, Needs,
-    Plan, Price, PutAway, Ram, Reactive, Resting, Rows, Start, TreeShape,
+    Access, Broken, Draw, Kind, Layout, LevelShape, MAX_BLOCKS, MAX_EPSILON, Needs, Plan, Price,
+    PutAway, Ram, Reactive, Resting, Rows, Start, TreeShape,
 };
 pub use program::{InputPort, OutputPort, Program, Receivers, Role, Signature, SignatureError};
 pub use record::{Literal, MAX_RECORDED, RecordError, Recorder};

@@ -66,7 +66,6 @@ pub mod tags;
 pub use backends::Backend;
 pub use backends::jimu::{JimuParams, JimuSwitches};
 pub use backends::wrk::WrkParams;
-pub use cenote_circuit::MOST_AWAKE;
 pub use cenote_net::{Fault, Role};
 pub use claims::{
     Adversary, Assumption, Claims, Covers, Evidence, FirstOutput, Leak, Leakage, PeerIs, Promise,

@@ -256,8 +256,8 @@ impl<P: Party> Reactive for Machine<'_, P> {
         self.party.input(owner, bits, Some(&own))
     }
 
-    fn most_awake(&self) -> usize {
-        self.party.most_awake()
+    fn packs(&self) -> bool {
+        self.party.packs()
     }
 
     fn rest(&mut self, wires: Vec<P::Wire>) -> Result<Resting<P::Wire>, Fault> {

@@ -150,8 +150,8 @@ impl<P: Party> Party for Counting<'_, P> {
         self.party.keep(name, wires)
     }
 
-    fn most_awake(&self) -> usize {
-        self.party.most_awake()
+    fn packs(&self) -> bool {
+        self.party.packs()
     }
 
     fn rest(&mut self, wires: Vec<P::Wire>) -> Result<Resting<P::Wire>, Fault> {

@@ -110,9 +110,9 @@ pub trait Party: Gates<Error = Fault> + Sized {
         Err(keeps_no_wires())
     }
 
-    /// Wires of a tree of a memory that stay as they are between two accesses, at most: all of them, if the backend packs none.
-    fn most_awake(&self) -> usize {
-        usize::MAX
+    /// Whether the backend packs wires at rest.
+    fn packs(&self) -> bool {
+        false
     }
 
     /// Lets wires rest that nothing reads for a while: packed, if the backend packs any. It comes right after an opening or after other wires

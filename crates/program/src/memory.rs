@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use cenote_circuit::{Access, LevelShape, MOST_AWAKE, Plan, Ram, Reactive, Start};
+use cenote_circuit::{Access, LevelShape, Plan, Ram, Reactive, Start};
 
 /// A memory, which all its versions name: one of them is alive at a time.
 pub(crate) type Shared<W> = Rc<RefCell<Ram<W>>>;
@@ -51,7 +51,7 @@ impl Held {
             Start::Found => plan.resting_wires(),
             Start::Zeros | Start::Rows => plan.awake_wires(accesses, start, u64::MAX),
         };
-        let awake = plan.awake_wires(accesses, start, MOST_AWAKE as u64);
+        let awake = plan.awake_wires(accesses, start, plan.needs.most_awake as u64);
         // Twice the control bits of a network, of which there are two at once; while it exchanges rows, differences and changes of
         // half of them each, old and new ones.
         let bits = |shape: &LevelShape| 4 * (shape.blocks * shape.index()) as u64;

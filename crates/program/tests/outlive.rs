@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use cenote_circuit::{
-    Broken, Draw, Gates, MOST_AWAKE, Plan, PutAway, Ram, Reactive, Role, Start, bits_of, value_of,
+    Broken, Draw, Gates, Plan, PutAway, Ram, Reactive, Role, Start, bits_of, value_of,
 };
 use cenote_program::{
     Builder, Host, Kind, Module, NamedMemory, PortPath, Remembering, Shape, Version,
@@ -361,7 +361,7 @@ fn what_rests_in_a_memory_is_counted_apart() {
     let [found, new] = [found, new].map(|module| module.stats().unwrap());
     let held = plan.resting_wires();
     assert!((held..held + 2000).contains(&found.live_bits), "{found:?}");
-    let awake = plan.awake_wires(16, Start::Found, MOST_AWAKE as u64);
+    let awake = plan.awake_wires(16, Start::Found, plan.needs.most_awake as u64);
     assert!((awake..awake + 2000).contains(&found.awake_bits), "{found:?}");
     assert!(3 * awake < held, "{awake} of {held}");
     assert!(new.live_bits < held / 2, "what no access came to is not there yet");

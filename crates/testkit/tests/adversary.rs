@@ -16,7 +16,7 @@ use cenote_prim::{Block, Prg, SessionId};
 use cenote_testkit::adversary::{
     self, CheatRow, ELSEWHERE, Elsewhere, End, Entry, FrameRow, JIMU, MATTERS, RAW,
 };
-use cenote_testkit::cheater::{Change, Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
+use cenote_testkit::cheater::{AtRest, Change, Cheat, Cheater, Outcome, Plan, Seen, Setting, jimu};
 use cenote_testkit::programs::{Kind, TestProgram};
 use cenote_testkit::run::{patient_pair, prg_of, smallest};
 use cenote_testkit::run_pair_over;
@@ -313,7 +313,7 @@ fn a_cheater_that_changes_a_kept_wire_is_caught() {
         (Role::Garbler, Change::Share, "wrk.kept"),
     ] {
         let (cheat, again) = ((Cheat::None, 0), |cheater: &mut Cheater| {
-            cheater.change("products", change);
+            cheater.change("products", AtRest::Changed(change));
             use_products(cheater)
         });
         let honest = honest_end(by, cheat, again);

@@ -3,23 +3,24 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cenote_circuit::{Access, Layout, Needs, Plan, bits_of, value_of};
+use cenote_circuit::{Access, Layout, Needs, Plan, bits_of, gadgets, value_of};
 use cenote_engine::backends::plain::PLAIN_INPUT;
 use cenote_engine::backends::wrk::WrkSession;
 use cenote_engine::backends::{Live, Protocol, jimu, wrk, yao};
 use cenote_engine::{
-    Backend, Fault, JimuParams, Job, ModuleJob, Party, PoolChoice, Receivers, Rho, Role, WrkParams,
+    Backend, Fault, JimuParams, Job, Memory, ModuleJob, Party, PoolChoice, Receivers, Rho, Role,
+    WrkParams,
 };
 use cenote_net::{Deviation, Direction, RecordedFrame, Tag};
 use cenote_prim::{Block, Prg, SessionId};
 use cenote_program::Module;
 use cenote_testkit::adversary::{self, End, FrameRow};
 use cenote_testkit::cheater::jimu::{
-    Cheat as JimuCheat, Plan as JimuPlan, Talk, expected, run_session, tiny,
+    AtRest as JimuAtRest, Cheat as JimuCheat, Plan as JimuPlan, Talk, expected, run_session, tiny,
 };
-use cenote_testkit::cheater::{Change, Cheat, Cheater};
+use cenote_testkit::cheater::{AtRest, Change, Cheat, Cheater};
 use cenote_testkit::run::{
-    Outputs, pair_with_limit, patient_pair, prg_of, sessions, sessions_over, smallest,
+    Outputs, pair_with_limit, patient_pair, prg_of, roomy, sessions, sessions_over, smallest,
 };
 use cenote_testkit::run_pair_over;
 use cenote_testkit::stats::in_parallel;
@@ -105,6 +106,168 @@ fn a_memory_lasts_for_the_accesses_of_its_plan() {
     }
 }
 
+/// Reads, writes and updates of a memory at places that neither side knows, some of them beyond the end, in an order that both know.
+struct Random {
+    role: Role,
+    plan: Plan,
+    steps: usize,
+}
+
+/// Rows of this memory, bits of a place and of a row.
+const RANDOM: (usize, usize, usize) = (12, 4, 2);
+
+/// Steps whose places and words are entered, and rows revealed, together.
+const TOGETHER: usize = 100;
+
+/// What a step does.
+#[derive(Clone, Copy)]
+enum Step {
+    Read,
+    /// Where a secret bit is set.
+    Write,
+    Add,
+    /// At a place that both know.
+    Row(usize),
+}
+
+impl Random {
+    /// So many accesses to a memory of zeros. Its stashes are of few slots, which do not overflow with these leaves.
+    fn new(role: Role, layout: Layout, most_awake: usize, steps: usize) -> Random {
+        let (rows, _, width) = RANDOM;
+        let needs = Needs { epsilon: 8, most_awake, ..Needs::new(rows, width, steps as u64) };
+        Random { role, plan: Plan::new(needs, layout).expect("rows enough"), steps }
+    }
+
+    fn step(number: usize) -> Step {
+        let random = Prg::new(Block::new(number as u128)).block().to_u128() as usize;
+        match random % 4 {
+            0 => Step::Read,
+            1 => Step::Write,
+            2 => Step::Add,
+            _ => Step::Row(random / 4 % RANDOM.0),
+        }
+    }
+
+    /// The share that `owner` enters of the places and words of all steps: of each a place, a word and whether it is written.
+    fn share(&self, owner: Role) -> Vec<bool> {
+        let bits = self.steps * (RANDOM.1 + RANDOM.2 + 1);
+        let mut prg = prg_of(owner, 900);
+        (0..bits).map(|_| prg.block().colour()).collect()
+    }
+
+    /// What an array gives.
+    fn expected(&self) -> Vec<u128> {
+        let shares = [Role::Garbler, Role::Evaluator].map(|owner| self.share(owner));
+        let inputs: Vec<bool> = shares[0].iter().zip(&shares[1]).map(|(a, b)| a ^ b).collect();
+        let (mut array, mut read) = (vec![0; RANDOM.0], Vec::new());
+        for (number, input) in inputs.chunks(RANDOM.1 + RANDOM.2 + 1).enumerate() {
+            let (place, word) = input.split_at(RANDOM.1);
+            let (word, enable) = (value_of(&word[..RANDOM.2]), word[RANDOM.2]);
+            let place = value_of(place) as usize;
+            let before = array.get(place).copied().unwrap_or(0);
+            let after = match Random::step(number) {
+                Step::Row(row) => {
+                    read.push(array[row]);
+                    continue;
+                }
+                Step::Write => {
+                    if enable {
+                        word
+                    } else {
+                        before
+                    }
+                }
+                Step::Read => before,
+                Step::Add => (before + word) % (1 << RANDOM.2),
+            };
+            if !matches!(Random::step(number), Step::Write) {
+                read.push(before);
+            }
+            array.get_mut(place).into_iter().for_each(|row| *row = after);
+        }
+        read
+    }
+}
+
+impl Job for Random {
+    type Output = Vec<u128>;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "random accesses".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<Vec<u128>, Fault> {
+        let share = self.share(self.role);
+        let each = RANDOM.1 + RANDOM.2 + 1;
+        let mut memory = party.init_ram(self.plan.clone(), None, prg_of(self.role, 6))?;
+        let mut seen = Vec::new();
+        for (chunk, own) in share.chunks(TOGETHER * each).enumerate() {
+            let mut enter =
+                |owner: Role| party.input(owner, own.len(), (owner == self.role).then_some(own));
+            let (garbler, evaluator) = (enter(Role::Garbler)?, enter(Role::Evaluator)?);
+            let inputs = party.xor_many(&garbler, &evaluator)?;
+            let mut read = Vec::new();
+            for (number, input) in (chunk * TOGETHER..).zip(inputs.chunks(each)) {
+                let (place, word) = input.split_at(RANDOM.1);
+                let (word, enable) = (&word[..RANDOM.2], &word[RANDOM.2]);
+                read.extend(match Random::step(number) {
+                    Step::Read => party.access_ram(&mut memory, place, Access::Read)?,
+                    Step::Write => {
+                        party.access_ram(&mut memory, place, Access::Write { word, enable })?
+                    }
+                    Step::Add => {
+                        let add = |party: &mut P, row: &[P::Wire]| gadgets::add(party, row, word);
+                        party.update_ram(&mut memory, place, add)?
+                    }
+                    Step::Row(row) => party.ram_row(&mut memory, row)?,
+                });
+            }
+            let bits = party.reveal(Receivers::Both, &read)?.unwrap_or_default();
+            seen.extend(bits.chunks(RANDOM.2).map(value_of));
+        }
+        Ok(seen)
+    }
+}
+
+/// Trees that hold each other's positions, and square-root ORAM of two levels.
+const NESTED: Layout = Layout::Trees { trees: 2, factor: 1 };
+const SHUFFLED: Layout = Layout::SquareRoot { levels: 2, factor: 1, period: 6 };
+
+/// Gives the messages in which wires woke, at the garbler.
+fn random_accesses(backend: Backend, layout: Layout, most_awake: usize, steps: usize) -> usize {
+    let mut channels = patient_pair();
+    let recording = (backend == Backend::Wrk).then(|| channels.0.record());
+    let ends = sessions_over(channels, &roomy(backend), 4, |session, role| {
+        let job = Random::new(role, layout, most_awake, steps);
+        session.run(&job).map(|outcome| outcome.output)
+    });
+    let expected = Random::new(Role::Garbler, layout, most_awake, steps).expected();
+    assert!(ends.0.as_ref() == Ok(&expected), "{backend:?}, {layout:?}: {:?}", ends.0);
+    assert!(ends.1.as_ref() == Ok(&expected), "{backend:?}, {layout:?}: {:?}", ends.1);
+    let frames = recording.map(|recording| recording.frames()).unwrap_or_default();
+    let woke =
+        |f: &&RecordedFrame| (f.tag, f.direction) == (wrk::tags::KEPT_BITS.id, Direction::Sent);
+    frames.iter().filter(woke).count()
+}
+
+/// A memory of a session is an array, however it is kept.
+#[test]
+fn ten_thousand_random_accesses_are_those_of_an_array() {
+    in_parallel(&[NESTED, SHUFFLED], |_, layout| {
+        random_accesses(Backend::Plain, *layout, usize::MAX, 10_000);
+    });
+}
+
+/// The same where each bit is authenticated and all buckets rest between two accesses: each tree wakes some in nearly all of these.
+#[test]
+fn random_accesses_of_wrk_are_those_of_an_array_though_buckets_rest() {
+    let rows = [(NESTED, 550..=600), (SHUFFLED, 0..=0)];
+    in_parallel(&rows, |_, (layout, woken)| {
+        let woke = random_accesses(Backend::Wrk, *layout, 0, 300);
+        assert!(woken.contains(&woke), "{layout:?}: {woke}");
+    });
+}
+
 /// A program that writes a row of a memory and reads it.
 fn written_and_read() -> Module {
     let text = "cenote 2\nprogram m \"\"\ninput at: a uint b14\ninput put: b uint b16\n{\n\
@@ -173,6 +336,11 @@ fn shuffled(role: Role, seed: u128) -> Talk {
     Talk::random(role, seed).shuffling()
 }
 
+/// The same to a memory whose buckets rest between two accesses.
+fn resting(role: Role, seed: u128) -> Talk {
+    Talk::random(role, seed).resting()
+}
+
 /// What `role` has to read, however the memory is kept.
 fn right(role: Role, seed: u128) -> Outputs {
     expected(&[accesses(role, seed)], role).remove(0)
@@ -185,6 +353,8 @@ enum Lie {
     Cheat(Cheat, usize),
     /// A change of the wires that it has after some of the openings: of all, or of one that is taken up again.
     Wires(u64, Option<u64>, Change),
+    /// What it does to wires that rested in this job, at this of the calls that wake some.
+    Rest(u64, AtRest),
 }
 
 /// Whether the cheater `by` came to do so, and how the session ended for the other side.
@@ -203,8 +373,10 @@ fn against_wrk(
             let cheat =
                 if let Lie::Cheat(cheat, at) = lie { (cheat, at) } else { (Cheat::None, 0) };
             let mut cheater = Cheater::set_up(channel, role, id, params, cheat, prg)?;
-            if let Lie::Wires(after, only, change) = lie {
-                cheater.change_after(after, only, change);
+            match lie {
+                Lie::Wires(after, only, change) => cheater.change_after(after, only, change),
+                Lie::Rest(at, change) => cheater.change_at_wake(at, change),
+                Lie::Cheat(..) => {}
             }
             let end = talk.run(&mut cheater).and_then(|read| cheater.check().map(|_| read));
             return Ok((cheater.has_cheated(), end));
@@ -286,6 +458,25 @@ fn a_cheater_of_wrk_gets_no_wrong_row_of_a_shuffled_memory() {
     ends_of_wrk(shuffled, &rows);
 }
 
+/// The same with buckets that rest: what a peer has of those that wake, changed, in each other's place, or as it was when one rested before.
+#[test]
+fn a_cheater_of_wrk_gets_no_wrong_row_of_buckets_that_rested() {
+    let mut rows: Vec<(Role, Lie, End)> = Vec::new();
+    for at in 0..Talk::WAKES {
+        for by in [Role::Garbler, Role::Evaluator] {
+            rows.push((by, Lie::Rest(at, AtRest::Swapped), End::Caught("wrk.kept")));
+            // Before the first call none of them rested.
+            if at > 0 {
+                rows.push((by, Lie::Rest(at, AtRest::Older), End::Caught("wrk.kept")));
+            }
+        }
+        rows.extend(CHANGES.map(|(by, change, check)| {
+            (by, Lie::Rest(at, AtRest::Changed(change)), End::Caught(check))
+        }));
+    }
+    ends_of_wrk(resting, &rows);
+}
+
 /// Plays these cheats, and compares how they end.
 fn ends_of_wrk(talk: fn(Role, u128) -> Talk, rows: &[(Role, Lie, End)]) {
     in_parallel(rows, |i, &(by, lie, end)| {
@@ -338,22 +529,38 @@ fn a_cheater_of_wrk_that_changes_a_single_wire_gets_no_wrong_row() {
     assert!(2 * caught > single.len(), "{caught} of {}", single.len());
 }
 
-/// Writes some rows of a memory and keeps it; then, as another job would, finds it and reads two of them.
-fn two_jobs<P: Party>(
+/// Writes four rows, each `first` and its place.
+fn write_rows<P: Party>(
+    party: &mut P,
+    memory: &mut Memory<P::Wire>,
+    first: u128,
+) -> Result<(), Fault> {
+    for place in 0..4u128 {
+        let (index, word) = (constants(party, place, 6)?, constants(party, first + place, 8)?);
+        party.update_ram(memory, &index, |_, _| Ok(word))?;
+    }
+    Ok(())
+}
+
+/// Writes some rows of a memory in each of so many jobs, which keep it under one name; then, as another job would, finds it and reads two of them.
+fn jobs<P: Party>(
     party: &mut P,
     plan: &Plan,
+    versions: u128,
     between: impl FnOnce(&mut P),
 ) -> Result<Vec<u128>, Fault> {
-    let prg = |job| prg_of(party.role(), job);
-    let (first, second) = (prg(31), prg(32));
+    let prg = |job: u128| prg_of(party.role(), 30 + job);
+    let (first, later): (_, Vec<_>) = (prg(1), (2..=versions + 1).map(prg).collect());
     let mut memory = party.init_ram(plan.clone(), None, first)?;
-    for place in 0..4u128 {
-        let (index, word) = (constants(party, place, 6)?, constants(party, 10 + place, 8)?);
-        party.update_ram(&mut memory, &index, |_, _| Ok(word))?;
+    let mut between = Some(between);
+    for (version, prg) in (1..).zip(later) {
+        write_rows(party, &mut memory, 10 * version)?;
+        let state = party.keep_ram("words", memory)?;
+        if version == versions {
+            between.take().into_iter().for_each(|between| between(party));
+        }
+        memory = party.kept_ram("words", plan.clone(), state, prg)?;
     }
-    let state = party.keep_ram("words", memory)?;
-    between(party);
-    let mut memory = party.kept_ram("words", plan.clone(), state, second)?;
     let mut read = Vec::new();
     for place in [2u128, 1] {
         let index = constants(party, place, 6)?;
@@ -364,26 +571,21 @@ fn two_jobs<P: Party>(
     Ok(read)
 }
 
-/// What a cheater does to its part of a memory while nothing runs.
-type Between = fn(&mut Cheater);
-
 /// However a memory is kept, what a peer changes in its part of it between two jobs, or takes for another part of it, is noticed when it comes back.
 #[test]
 fn a_cheater_of_wrk_that_changes_a_memory_between_jobs_gets_no_wrong_row() {
-    let masked: Between = |cheater| cheater.change("words", Change::Masked);
-    let label: Between = |cheater| cheater.change("words", Change::Label);
-    let share: Between = |cheater| cheater.change("words", Change::Share);
-    let swap: Between = |cheater| cheater.swap("words");
-    let cheats: [(Role, Option<(Between, &str)>); 9] = [
+    let [masked, label, share] =
+        [Change::Masked, Change::Label, Change::Share].map(AtRest::Changed);
+    let cheats: [(Role, Option<(AtRest, &str)>); 9] = [
         (Role::Garbler, None),
         (Role::Evaluator, None),
         (Role::Evaluator, Some((masked, "wrk.labels"))),
         (Role::Evaluator, Some((share, "wrk.kept"))),
-        (Role::Evaluator, Some((swap, "wrk.kept"))),
+        (Role::Evaluator, Some((AtRest::Swapped, "wrk.kept"))),
         (Role::Garbler, Some((masked, "wrk.masked"))),
         (Role::Garbler, Some((label, "wrk.masked"))),
         (Role::Garbler, Some((share, "wrk.kept"))),
-        (Role::Garbler, Some((swap, "wrk.kept"))),
+        (Role::Garbler, Some((AtRest::Swapped, "wrk.kept"))),
     ];
     let layouts = [
         Layout::Scan,
@@ -394,24 +596,11 @@ fn a_cheater_of_wrk_that_changes_a_memory_between_jobs_gets_no_wrong_row() {
     let rows: Vec<_> =
         layouts.iter().flat_map(|layout| cheats.map(|cheat| (*layout, cheat))).collect();
     in_parallel(&rows, |i, &(layout, (by, cheat))| {
-        let plan = Plan::new(Needs::new(64, 8, 100), layout).unwrap();
-        let params = WrkParams::derive(PoolChoice::OneShot(1500), Rho::Bits40).expect("sound");
-        let id = SessionId([i as u8; 32]);
-        let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
-            let prg = prg_of(role, 400 + i as u128);
-            if role == by {
-                let none = (Cheat::None, 0);
-                let mut cheater = Cheater::set_up(channel, role, id, params, none, prg)?;
-                let between = |cheater: &mut Cheater| {
-                    cheat.iter().for_each(|(change, _)| change(cheater));
-                };
-                return two_jobs(&mut cheater, &plan, between);
-            }
-            let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
-            two_jobs(&mut session.party(), &plan, |_| ())
-        });
-        let honest = if by == Role::Garbler { evaluator } else { garbler };
-        let what = format!("{layout:?}, {:?} of the {by}", cheat.map(|(_, check)| check));
+        // Buckets rest within the jobs as well.
+        let needs = Needs { most_awake: 0, ..Needs::new(64, 8, 100) };
+        let plan = Plan::new(needs, layout).unwrap();
+        let honest = honest_jobs(&plan, 1, by, cheat.map(|(change, _)| change), 400 + i as u128);
+        let what = format!("{layout:?}, {cheat:?} of the {by}");
         match cheat {
             None => assert_eq!(honest, Ok(vec![12, 11]), "{what}"),
             // Rows at public places are read without a gate: what is wrong of them alone may never be looked at.
@@ -420,6 +609,56 @@ fn a_cheater_of_wrk_that_changes_a_memory_between_jobs_gets_no_wrong_row() {
             }
             Some((_, check)) => assert_eq!(honest, Err(Fault::Misbehaved(check)), "{what}"),
         }
+    });
+}
+
+/// What [`jobs`] read for a side of `wrk` whose peer does this between the last two of them.
+fn honest_jobs(
+    plan: &Plan,
+    versions: u128,
+    by: Role,
+    cheat: Option<AtRest>,
+    seed: u128,
+) -> Result<Vec<u128>, Fault> {
+    let params = WrkParams::derive(PoolChoice::OneShot(1500), Rho::Bits40).expect("sound");
+    let id = SessionId([seed as u8; 32]);
+    let (garbler, evaluator) = run_pair_over(patient_pair(), |channel, role| {
+        let prg = prg_of(role, seed);
+        if role == by {
+            let none = (Cheat::None, 0);
+            let mut cheater = Cheater::set_up(channel, role, id, params, none, prg)?;
+            let between = |cheater: &mut Cheater| {
+                cheat.iter().for_each(|change| cheater.change("words", *change));
+            };
+            return jobs(&mut cheater, plan, versions, between);
+        }
+        let mut session = WrkSession::open(channel.into(), id, role, params, || prg, None)?;
+        jobs(&mut session.party(), plan, versions, |_| ())
+    });
+    if by == Role::Garbler { evaluator } else { garbler }
+}
+
+/// A peer that takes what it had of a memory two jobs ago for what it has now. The state that it goes with is that of now on both sides.
+#[test]
+fn a_cheater_of_wrk_that_brings_an_old_memory_back_gets_no_wrong_row() {
+    let layouts = [
+        Layout::Scan,
+        Layout::Trees { trees: 1, factor: 1 },
+        Layout::Trees { trees: 2, factor: 1 },
+        Layout::SquareRoot { levels: 2, factor: 1, period: 2 },
+    ];
+    let cheats = [None, Some(AtRest::Older)];
+    let roles = [Role::Garbler, Role::Evaluator];
+    let rows: Vec<_> = layouts
+        .iter()
+        .flat_map(|layout| cheats.map(|cheat| roles.map(|by| (*layout, cheat, by))).concat())
+        .collect();
+    in_parallel(&rows, |i, &(layout, cheat, by)| {
+        // Few leaves, to each of which an eviction comes in the first job, and whole periods: both versions have the same cells.
+        let plan = Plan::new(Needs::new(8, 8, 100), layout).unwrap();
+        let honest = honest_jobs(&plan, 2, by, cheat, 500 + i as u128);
+        let end = cheat.map_or(Ok(vec![22, 21]), |_| Err(Fault::Misbehaved("wrk.kept")));
+        assert_eq!(honest, end, "{layout:?}, {cheat:?} of the {by}");
     });
 }
 
@@ -486,6 +725,34 @@ fn a_cheater_of_jimu_gets_no_wrong_row_of_a_shuffled_memory() {
         let outcome = run_session(&few_batches(), &plan, &[shuffled(role, seed)], role, seed);
         let what = format!("{cheat:?} after {after} reveals");
         assert_eq!(outcome.honest, (vec![], Some(Fault::Misbehaved(check))), "{what}");
+    });
+}
+
+/// What a peer changes in its part of a memory that is kept, or takes for another part or an older one, is found by the first gate that takes a wire of it up, or
+/// the first report that hangs on one. A garbler that changes a label alone has no other way to harm: what is opened to the evaluator before any
+/// gate goes by permutation messages, in which it is bound to a wire in escrow from when it is kept (`jimu.output.bond`).
+#[test]
+fn a_cheater_of_jimu_that_changes_a_kept_memory_gets_no_wrong_row() {
+    use JimuAtRest::{Label, Masked, Negated, Older, Perm, Swapped};
+    let talks: [fn(Role, u128) -> Talk; 2] = [accesses, shuffled];
+    let garbler = [Label, Perm, Negated, Swapped, Older].map(JimuCheat::Kept);
+    let garbler = garbler.map(|cheat| (Role::Garbler, cheat, Some("jimu.outer")));
+    let evaluator = [Label, Masked, Swapped, Older].map(JimuCheat::Kept);
+    let evaluator = evaluator.map(|cheat| (Role::Evaluator, cheat, Some("jimu.output.result")));
+    let bond = (Role::Garbler, JimuCheat::Bond, Some("jimu.output.bond"));
+    let honest = [Role::Garbler, Role::Evaluator].map(|by| (by, JimuCheat::None, None));
+    let cheats = [&garbler[..], &evaluator, &[bond], &honest].concat();
+    let rows: Vec<_> =
+        talks.iter().flat_map(|talk| cheats.iter().map(move |row| (*talk, *row))).collect();
+    in_parallel(&rows, |i, &(talk, (by, cheat, check))| {
+        let (seed, role) = (20 + i as u128, by.peer());
+        let talks = [talk(role, seed).keeping()];
+        let outcome = run_session(&few_batches(), &JimuPlan::of(cheat), &talks, role, seed);
+        let end = match check {
+            None => (expected(&talks, role), None),
+            Some(check) => (vec![], Some(Fault::Misbehaved(check))),
+        };
+        assert_eq!(outcome.honest, end, "row {i}: {cheat:?} of the {by}");
     });
 }
 

@@ -57,10 +57,9 @@ pub trait Reactive: Gates {
         draw: &Draw<'_>,
     ) -> Result<Vec<Self::Wire>, Self::Error>;
 
-    /// Wires of a tree that may stay awake between two accesses. A machine that packs those that rest, and waits for its peer when they wake,
-    /// lets as many stay as it has room for; one that does not, all.
-    fn most_awake(&self) -> usize {
-        usize::MAX
+    /// Whether it packs wires that rest. It may wait for its peer when they wake, so that few are laid to rest: [`Needs::most_awake`].
+    fn packs(&self) -> bool {
+        false
     }
 
     /// Lets wires rest that no gate reads for a while. It comes right after an opening, or after other wires that were laid to rest, with no gate,
@@ -88,9 +87,6 @@ pub trait Reactive: Gates {
     fn broken(&mut self, why: Broken) -> Self::Error;
 }
 
-/// As [`Reactive::most_awake`], for a machine that packs wires at rest: about 70 MB.
-pub const MOST_AWAKE: usize = 1 << 20;
-
 impl<R: Reactive + ?Sized> Reactive for &mut R {
     fn open(&mut self, wires: &[Self::Wire]) -> Result<Vec<bool>, Self::Error> {
         (**self).open(wires)
@@ -109,8 +105,8 @@ impl<R: Reactive + ?Sized> Reactive for &mut R {
         (**self).own_inputs(owner, bits, draw)
     }
 
-    fn most_awake(&self) -> usize {
-        (**self).most_awake()
+    fn packs(&self) -> bool {
+        (**self).packs()
     }
 
     fn rest(&mut self, wires: Vec<Self::Wire>) -> Result<Resting<Self::Wire>, Self::Error> {

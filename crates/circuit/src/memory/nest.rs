@@ -55,17 +55,18 @@ impl<W: Clone> Nest<W> {
         plan: Plan,
         rows: Vec<Vec<W>>,
     ) -> Result<Self, G::Error> {
+        let most_awake = plan.needs.most_awake;
         let mut nest = Nest::empty(g, plan)?;
         let (there, zero) = (g.constant(true)?, g.constant(false)?);
         let mut blocks = rows;
         for tree in 0..nest.trees.len() {
             let shape = nest.trees[tree].shape;
-            let (count, together) = (blocks.len(), shape.puts_together());
+            let (count, together) = (blocks.len(), shape.puts_together(most_awake));
             let mut positions = Vec::with_capacity(count);
             for (i, data) in blocks.into_iter().enumerate() {
                 if i > 0 && i % together == 0 {
                     nest.open_with_flag(g, Vec::new())?;
-                    nest.trees[tree].turn_to_puts(g, together.min(count - i))?;
+                    nest.trees[tree].turn_to_puts(g, together.min(count - i), most_awake)?;
                 }
                 let index = gadgets::constant_bits(g, &bits_of(i as u128, shape.index()))?;
                 let leaf = g.toss(shape.depth)?;
@@ -254,7 +255,7 @@ impl<W: Clone> Nest<W> {
         let (there, leaf) = position.split_at(1);
         let leaf = g.mux_many(&there[0], leaf, &tossed.first)?;
         let bits = self.open_with_flag(g, leaf)?;
-        self.trees[tree].turn_to(g, &bits)?;
+        self.trees[tree].turn_to(g, &bits, self.plan.needs.most_awake)?;
         Ok(bits)
     }
 

@@ -2,7 +2,6 @@
 //!
 //! All figures are exact, and a test compares them with what runs take. docs/protocols/ram.md has the derivation of the stash.
 
-use super::MOST_AWAKE;
 use super::rows::{inside_ands, lookup_ands, store_ands};
 use super::waksman::switches;
 
@@ -14,6 +13,9 @@ const MAX_BITS: usize = 1 << 32;
 
 /// Largest [`Needs::epsilon`].
 pub const MAX_EPSILON: u32 = 128;
+
+/// [`Needs::most_awake`] of a memory that asks for nothing else: about 70 MB with a backend that packs.
+const MOST_AWAKE: usize = 1 << 20;
 
 /// Most trees, and most positions in a block as a power of two.
 const MAX_TREES: usize = 24;
@@ -37,13 +39,23 @@ pub struct Needs {
     pub epsilon: u32,
     /// The ANDs that take as long as one opening, for the choice between layouts.
     pub ands_per_open: u64,
+    /// Wires of each tree that stay awake between two accesses, with a machine that packs those that rest.
+    pub most_awake: usize,
 }
 
 impl Needs {
     /// A memory of zeros with the usual bound, 2^-40, chosen by ANDs alone.
     #[must_use]
     pub const fn new(blocks: usize, width: usize, accesses: u64) -> Needs {
-        Needs { blocks, width, accesses, is_given: false, epsilon: 40, ands_per_open: 0 }
+        Needs {
+            blocks,
+            width,
+            accesses,
+            is_given: false,
+            epsilon: 40,
+            ands_per_open: 0,
+            most_awake: MOST_AWAKE,
+        }
     }
 }
 
@@ -365,7 +377,7 @@ impl Plan {
         let (mut puts, mut price) = (0, Price::default());
         for tree in &self.trees {
             puts += tree.blocks as u64;
-            price.opens += ((tree.blocks - 1) / tree.puts_together()) as u64;
+            price.opens += ((tree.blocks - 1) / tree.puts_together(self.needs.most_awake)) as u64;
             price.ands += tree.blocks as u64 * tree.put_ands();
             price.tossed += (tree.blocks * tree.depth) as u64;
         }
@@ -393,7 +405,7 @@ impl Plan {
 
     /// All wires after so many accesses, at most, of which `most` are in the buckets of each tree besides those of an access.
     fn wires(&self, accesses: u64, is_given: bool, most: u64) -> u64 {
-        let Needs { blocks, width, .. } = self.needs;
+        let Needs { blocks, width, most_awake, .. } = self.needs;
         if let Layout::SquareRoot { period, .. } = self.layout {
             // Blocks of further levels get an index when they come into the stash; rows have one.
             let period = period as u64;
@@ -411,7 +423,7 @@ impl Plan {
             // Each access goes through one path to read and two to evict, each block that is put in through two.
             let filled = if is_given { 2 * tree.blocks as u64 } else { 0 };
             let buckets = tree.buckets(accesses.saturating_mul(3).saturating_add(filled));
-            let together = if is_given { 2 * tree.puts_together() as u64 } else { 0 };
+            let together = if is_given { 2 * tree.puts_together(most_awake) as u64 } else { 0 };
             let awake =
                 most.saturating_add(tree.buckets(1).saturating_mul(3).max(tree.buckets(together)));
             tree.stash_wires().saturating_add(buckets.min(awake))
@@ -526,10 +538,10 @@ impl TreeShape {
         (1..=self.depth + 1).map(level).fold(0, u64::saturating_add)
     }
 
-    /// Rows that are put in between two openings, behind which what they do not come to can rest: as many as come to buckets with half the wires
-    /// of [`MOST_AWAKE`].
-    pub(super) fn puts_together(&self) -> usize {
-        let fits = |puts: &usize| self.buckets(2 * *puts as u64) <= MOST_AWAKE as u64 / 2;
+    /// Rows that are put in between two openings, behind which what they do not come to can rest: as many as come to buckets of half as many wires as
+    /// may stay awake.
+    pub(super) fn puts_together(&self, most_awake: usize) -> usize {
+        let fits = |puts: &usize| self.buckets(2 * *puts as u64) <= most_awake as u64 / 2;
         (0..=self.depth).map(|log| 1 << log).take_while(fits).last().unwrap_or(1)
     }
 

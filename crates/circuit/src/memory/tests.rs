@@ -96,9 +96,9 @@ impl Reactive for Machine {
     }
 }
 
-/// Needs of a memory with the bound of 2^-40.
+/// Needs of a memory with the bound of 2^-40. With a machine that packs, no bucket stays awake.
 fn needs(blocks: usize, width: usize, is_given: bool) -> Needs {
-    Needs { is_given, ..Needs::new(blocks, width, 1 << 20) }
+    Needs { is_given, most_awake: 0, ..Needs::new(blocks, width, 1 << 20) }
 }
 
 const FLAT: Layout = Layout::Trees { trees: 1, factor: 1 };
@@ -279,23 +279,38 @@ impl Reactive for Tally {
 /// the last access, whose flag nobody opens.
 #[test]
 fn an_overflow_is_told_and_nothing_wrong_is_read() {
-    for (is_given, layout) in
-        [(false, FLAT), (false, nested(2, 2)), (true, FLAT), (true, nested(2, 2))]
-    {
-        let mut overflows = [0; 2];
+    for (is_given, most_awake, layout) in [
+        (false, 0, FLAT),
+        (false, 0, nested(2, 2)),
+        (true, usize::MAX, FLAT),
+        (true, usize::MAX, nested(2, 2)),
+        (true, 0, FLAT),
+        (true, 0, nested(2, 2)),
+    ] {
+        // Of accesses, of the first one, and while rows are put in.
+        let mut overflows = [0; 3];
         for seed in 0..40 {
             let mut g = Machine::new(seed);
-            let mut plan = Plan::new(needs(64, 8, is_given), layout).unwrap();
+            let needs = Needs { most_awake, ..needs(64, 8, is_given) };
+            let mut plan = Plan::new(needs, layout).unwrap();
             for tree in &mut plan.trees {
                 // Rows that are put in are many at once.
                 (tree.bucket, tree.stash) = (1, if is_given { 3 } else { 2 });
             }
             let mut array: Vec<u128> = (0..64).map(|i| if is_given { i * 3 } else { 0 }).collect();
-            let mut ram = if is_given {
+            let ram = if is_given {
                 let rows = array.iter().map(|row| bits_of(*row, 8)).collect();
-                Ram::of(&mut g, plan, Rows::new(rows).unwrap()).unwrap()
+                Ram::of(&mut g, plan, Rows::new(rows).unwrap())
             } else {
-                Ram::empty(&mut g, plan).unwrap()
+                Ram::empty(&mut g, plan)
+            };
+            let mut ram = match ram {
+                Ok(ram) => ram,
+                Err(why) => {
+                    assert_eq!(why, Broken::Overflow);
+                    overflows[2] += 1;
+                    continue;
+                }
             };
             for step in 0..400u128 {
                 let place = g.below(64);
@@ -313,9 +328,13 @@ fn an_overflow_is_told_and_nothing_wrong_is_read() {
                 array[place as usize] = step % 251;
             }
         }
-        let [later, at_first] = overflows;
-        assert!(later + at_first > 20, "{layout:?}, given {is_given}: {overflows:?}");
-        assert_eq!(at_first > 0, is_given, "{layout:?}: {overflows:?}");
+        let what = format!("{layout:?}, given {is_given}, {most_awake} awake: {overflows:?}");
+        let [later, at_first, at_once] = overflows;
+        assert!(later + at_first + at_once > 20, "{what}");
+        // Of what is put in last, no more is opened before the first access.
+        assert!(is_given || at_first + at_once == 0, "{what}");
+        assert_eq!(at_once > 0, is_given && most_awake == 0, "{what}");
+        assert!(at_first > 0 || !is_given || most_awake == 0, "{what}");
     }
 }
 

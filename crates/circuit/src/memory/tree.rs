@@ -67,10 +67,11 @@ impl<W: Clone> Tree<W> {
         &mut self,
         g: &mut G,
         leaf: &[bool],
+        most_awake: usize,
     ) -> Result<(), G::Error> {
         let evicted = (0..2).map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
         let paths: Vec<_> = std::iter::once(leaf.to_vec()).chain(evicted).collect();
-        self.make_ready(g, &paths)
+        self.make_ready(g, &paths, most_awake)
     }
 
     /// Comes right after an opening: makes the paths of so many blocks ready that are put in next, two for each.
@@ -78,22 +79,24 @@ impl<W: Clone> Tree<W> {
         &mut self,
         g: &mut G,
         puts: usize,
+        most_awake: usize,
     ) -> Result<(), G::Error> {
         let evicted = (0..2 * puts as u64).map(|ahead| self.turns_of(self.evictions + ahead));
         let paths: Vec<_> = evicted.collect();
-        self.make_ready(g, &paths)
+        self.make_ready(g, &paths, most_awake)
     }
 
-    /// If more buckets are awake than may be, those rest that are on none of the paths; what else is on the paths wakes, all at once.
+    /// If more wires of buckets are awake than `most_awake`, those rest that are on none of the paths; what else is on the paths wakes, all at once.
     fn make_ready<G: Reactive<Wire = W>>(
         &mut self,
         g: &mut G,
         paths: &[Vec<bool>],
+        most_awake: usize,
     ) -> Result<(), G::Error> {
         let ahead: BTreeSet<u64> = paths.iter().flat_map(|turns| nodes(turns)).collect();
         let awake = self.warm.values().flatten().map(Vec::len).sum::<usize>();
         let idle = self.warm.keys().filter(|node| !ahead.contains(node)).copied();
-        let idle: Vec<u64> = idle.filter(|_| awake > g.most_awake()).collect();
+        let idle: Vec<u64> = idle.filter(|_| g.packs() && awake > most_awake).collect();
         for node in idle {
             let slots = self.warm.remove(&node).unwrap_or_default();
             self.resting.insert(node, g.rest(slots.concat())?);

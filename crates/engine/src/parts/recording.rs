@@ -1,7 +1,7 @@
 //! A party that records gates and has them done a chunk at a time: all that such backends have in common.
 //! What a chunk, an input and an opening mean over slots is the backend's, its [`Executor`].
 
-use cenote_circuit::{Gates, MOST_AWAKE, Op, Operand, Resting, Step, Tape, lane_groups, runs};
+use cenote_circuit::{Gates, Op, Operand, Resting, Step, Tape, lane_groups, runs};
 use cenote_net::{Fault, Role};
 use cenote_prim::Secret;
 
@@ -396,8 +396,8 @@ impl<E: Executor> Party for Recording<E> {
         })
     }
 
-    fn most_awake(&self) -> usize {
-        if E::PACKS { MOST_AWAKE } else { usize::MAX }
+    fn packs(&self) -> bool {
+        E::PACKS
     }
 
     fn rest(&mut self, wires: Vec<Wire>) -> Result<Resting<Wire>, Fault> {

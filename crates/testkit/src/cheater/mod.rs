@@ -21,7 +21,7 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
-pub use online::Change;
+pub use online::{AtRest, Change};
 use online::{Chunk, Gate, Input, Wire};
 pub use session::{Outcome, Plan, Seen, Setting};
 
@@ -162,6 +162,12 @@ pub struct Cheater {
     /// Those since the last chunk.
     inputs: Vec<Input>,
     kept: BTreeMap<String, Vec<usize>>,
+    /// What was kept under each name before.
+    older: BTreeMap<String, Vec<usize>>,
+    /// Calls that are to wake packed wires of this request before those of one are changed, and how.
+    at_wake: Option<(u64, AtRest)>,
+    /// The last packed cell of each length that woke.
+    woken_cells: BTreeMap<usize, Vec<usize>>,
     /// How often kept wires came back.
     woken: u64,
     /// Labels of kept wires come back moved by Delta.
@@ -241,6 +247,9 @@ impl Cheater {
             wires: Vec::new(),
             inputs: Vec::new(),
             kept: BTreeMap::new(),
+            older: BTreeMap::new(),
+            at_wake: None,
+            woken_cells: BTreeMap::new(),
             woken: 0,
             relabelled: false,
             reveals: 0,

@@ -3,7 +3,7 @@
 use cenote_circuit::{Gates, Resting};
 use cenote_engine::backends::wrk;
 use cenote_engine::backends::wrk::share::Share;
-use cenote_engine::{Checked, Fault, MOST_AWAKE, Party, Receivers, Role};
+use cenote_engine::{Checked, Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, bits};
 
@@ -30,6 +30,17 @@ pub enum Change {
     Share,
     /// The label, by the cheater's Delta: at the garbler, L_{w,1} in place of L_{w,0}.
     Label,
+}
+
+/// What a cheater does to its part of wires at rest.
+#[derive(Clone, Copy, Debug)]
+pub enum AtRest {
+    /// Changes each.
+    Changed(Change),
+    /// Takes each for the one before it.
+    Swapped,
+    /// Takes for them what rested there before, or in another cell of this length.
+    Older,
 }
 
 /// A gate; its output is the next wire.
@@ -257,20 +268,64 @@ impl Cheater {
     }
 
     /// Changes the wires kept as `name`.
-    pub fn change(&mut self, name: &str, change: Change) {
-        // Labels are made when wires come back.
-        if matches!(change, Change::Label) {
-            self.relabelled = true;
-            return;
+    ///
+    /// # Panics
+    /// If they are to be older ones, and as many were not kept before.
+    pub fn change(&mut self, name: &str, change: AtRest) {
+        let mut wires = self.kept[name].clone();
+        if matches!(change, AtRest::Older) {
+            assert_eq!(wires.len(), self.older[name].len(), "a memory of another shape");
+            wires.clone_from(&self.older[name]);
         }
-        for wire in self.kept[name].clone() {
-            self.change_wire(wire, change);
+        self.change_resting(&mut wires, change);
+        self.kept.insert(name.into(), wires);
+    }
+
+    /// Changes packed wires that rest in a request, in the call that wakes some after so many others.
+    pub fn change_at_wake(&mut self, others: u64, change: AtRest) {
+        self.at_wake = Some((others, change));
+    }
+
+    fn change_resting(&mut self, wires: &mut [usize], change: AtRest) {
+        match change {
+            // Labels are made when wires come back.
+            AtRest::Changed(Change::Label) => self.relabelled = true,
+            AtRest::Changed(change) => {
+                wires.iter().for_each(|wire| self.change_wire(*wire, change))
+            }
+            AtRest::Swapped => wires.rotate_left(1),
+            AtRest::Older => {}
         }
     }
 
-    /// Takes each of the wires kept as `name` for the one before it.
-    pub fn swap(&mut self, name: &str) {
-        self.kept.entry(name.into()).or_default().rotate_left(1);
+    /// Cells that were packed and wake, as the cheater takes them: each wire is another one from now on, as one may rest at several places.
+    fn woken(&mut self, cells: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let change = match &mut self.at_wake {
+            Some((0, _)) => self.at_wake.take().map(|(_, change)| change),
+            Some((others, _)) => {
+                *others -= 1;
+                None
+            }
+            None => None,
+        };
+        let mut wires = Vec::new();
+        for cell in cells {
+            let older = self.woken_cells.insert(cell.len(), cell.clone());
+            let older = older.filter(|_| matches!(change, Some(AtRest::Older)));
+            for wire in older.unwrap_or_else(|| cell.clone()) {
+                self.wires.push(self.wires[wire]);
+                wires.push(self.wires.len() - 1);
+            }
+        }
+        if let Some(change) = change {
+            self.cheated_in = Some(self.jobs);
+            self.change_resting(&mut wires, change);
+        }
+        let mut wires = &wires[..];
+        cells
+            .iter()
+            .map(|cell| wires.split_off(..cell.len()).unwrap_or_default().to_vec())
+            .collect()
     }
 
     fn change_wire(&mut self, wire: usize, change: Change) {
@@ -649,12 +704,14 @@ impl Party for Cheater {
 
     fn keep(&mut self, name: &str, wires: &[usize]) -> Result<(), Fault> {
         self.drain()?;
-        self.kept.insert(name.into(), wires.to_vec());
+        if let Some(before) = self.kept.insert(name.into(), wires.to_vec()) {
+            self.older.insert(name.into(), before);
+        }
         Ok(())
     }
 
-    fn most_awake(&self) -> usize {
-        MOST_AWAKE
+    fn packs(&self) -> bool {
+        true
     }
 
     fn rest(&mut self, wires: Vec<usize>) -> Result<Resting<usize>, Fault> {
@@ -662,24 +719,20 @@ impl Party for Cheater {
     }
 
     fn wake(&mut self, cells: Vec<Resting<usize>>) -> Result<Vec<Vec<usize>>, Fault> {
-        if cells.iter().any(|cell| matches!(cell, Resting::Packed { .. })) {
-            self.drain()?;
+        let is_packed = |cell: &&Resting<usize>| matches!(cell, Resting::Packed { .. });
+        let resting: Vec<Vec<usize>> = cells.iter().filter(is_packed).map(numbers).collect();
+        if resting.is_empty() {
+            return Ok(cells.iter().map(numbers).collect());
         }
-        let (mut all, mut resting) = (Vec::new(), Vec::new());
-        for cell in &cells {
-            let mut wires = numbers(cell);
-            if matches!(cell, Resting::Packed { .. }) {
-                // Each is another wire from now on: one may rest at several places.
-                for wire in &mut wires {
-                    self.wires.push(self.wires[*wire]);
-                    *wire = self.wires.len() - 1;
-                }
-                resting.push(wires.clone());
-            }
-            all.push(wires);
-        }
-        self.come_back(&resting)?;
-        Ok(all)
+        self.drain()?;
+        let woken = self.woken(&resting);
+        self.come_back(&woken)?;
+        let mut woken = woken.into_iter();
+        let taken = |cell: &Resting<usize>| match cell {
+            Resting::Wires(wires) => wires.clone(),
+            Resting::Packed { .. } => woken.next().unwrap_or_default(),
+        };
+        Ok(cells.iter().map(taken).collect())
     }
 
     fn keep_cells(&mut self, name: &str, cells: Vec<Resting<usize>>) -> Result<(), Fault> {

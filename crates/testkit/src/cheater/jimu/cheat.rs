@@ -103,6 +103,25 @@ pub enum Cheat {
     StrayResult,
     /// Evaluator: after a reveal, takes every wire that it has for one with the other masked value.
     Turned,
+    /// Changes its part of wires that were kept, when a request takes them up.
+    Kept(AtRest),
+}
+
+/// What a cheater does to its part of wires that were kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AtRest {
+    /// Takes another label of each: the garbler that of the other value, the evaluator, which has no other one, a wrong one.
+    Label,
+    /// Garbler: takes permutation messages with the other bit.
+    Perm,
+    /// Garbler: takes each wire for its negation, label and permutation message.
+    Negated,
+    /// Evaluator: takes the other masked values.
+    Masked,
+    /// Takes each wire for the one before it.
+    Swapped,
+    /// Takes those that were kept under the same name before, if there were any.
+    Older,
 }
 
 /// The codes of the interactive hash.
@@ -193,7 +212,7 @@ pub enum Which {
 }
 
 impl Cheat {
-    /// Every cheat, with the values of its argument that the table tries.
+    /// Every cheat, with the values of its argument that the table tries; but none with kept wires, which no job of the table has.
     pub const ALL: &[Cheat] = &[
         Cheat::Commitment,
         Cheat::Share,

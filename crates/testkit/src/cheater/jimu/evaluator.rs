@@ -15,10 +15,12 @@ use cenote_pool::{Draws, MemoryJournal, Pool};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits, keyed};
 
-use super::cheat::{Cheat, Plan};
+use super::cheat::{AtRest, Cheat, Plan};
 use super::coins::{Coins, Selection, Tosses, blocks_of, first_block};
 use super::input_sums::Sums;
 use super::items::Kind;
+use super::kept::Kept;
+use super::lies::garbage;
 use super::params::{PIECE, escrow_batch, input_batch};
 
 /// The cheater that evaluates.
@@ -44,6 +46,7 @@ pub(super) struct Evaluator {
     inputs: VecDeque<(Label, bool)>,
     live: Vec<Live>,
     steps: Vec<Step>,
+    kept: Kept<Live>,
     reports: u64,
 }
 
@@ -106,6 +109,7 @@ impl Evaluator {
             inputs: VecDeque::new(),
             live: Vec::new(),
             steps: Vec::new(),
+            kept: Kept::default(),
             reports: 0,
         };
         // Sums that are claimed wrongly come later.
@@ -491,6 +495,29 @@ impl Party for Evaluator {
     fn check(&mut self) -> Result<&mut Self, Fault> {
         self.flush()?;
         Ok(self)
+    }
+
+    fn keep(&mut self, name: &str, wires: &[usize]) -> Result<(), Fault> {
+        self.flush()?;
+        self.take_escrowed(wires.len())?;
+        for piece in wires.chunks(PIECE) {
+            self.channel.recv(jimu::tags::JIMU_BOND, 16 * piece.len())?;
+        }
+        let wires: Vec<Live> = wires.iter().map(|wire| self.live[*wire]).collect();
+        self.kept.keep(name, &wires);
+        Ok(())
+    }
+
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<usize>>, Fault> {
+        self.flush()?;
+        let change = |how: AtRest, wire: &Live| match how {
+            AtRest::Masked => Live { masked: !wire.masked, ..*wire },
+            _ => Live { label: wire.label ^ garbage(0), ..*wire },
+        };
+        let kept = |name: &&str| self.kept.of(name, self.cheat, change);
+        let kept: Vec<Vec<Live>> = names.iter().map(kept).collect();
+        let slots = |wires: Vec<Live>| wires.into_iter().map(|wire| self.add(wire)).collect();
+        Ok(kept.into_iter().map(slots).collect())
     }
 }
 

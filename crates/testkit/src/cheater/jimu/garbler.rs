@@ -14,7 +14,9 @@ use super::cheat::{Cheat, Plan};
 use super::coins::Tosses;
 use super::compact::Sent;
 use super::items::{History, Kind};
+use super::kept::Kept;
 use super::lies::{wrong_key, zero_seeds};
+use super::requests::Wire;
 
 /// Pools of item numbers, and what is ready for requests.
 #[derive(Default)]
@@ -41,6 +43,7 @@ pub(super) struct Garbler {
     pub(super) sent: Sent,
     /// Solders of the gates since the last flush.
     pub(super) solders: Vec<Message>,
+    pub(super) kept: Kept<Wire>,
     /// Reports asked for, and solders sent.
     pub(super) reports: u64,
     pub(super) flushed: bool,
@@ -159,6 +162,7 @@ impl Garbler {
             history: History::default(),
             sent: Sent::default(),
             solders: Vec::new(),
+            kept: Kept::default(),
             reports: 0,
             flushed: false,
             channel,

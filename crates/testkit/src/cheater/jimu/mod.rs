@@ -16,6 +16,7 @@ mod evaluator;
 mod garbler;
 mod input_sums;
 mod items;
+mod kept;
 mod lies;
 mod params;
 mod requests;
@@ -23,7 +24,7 @@ mod session;
 mod supply;
 mod talk;
 
-pub use cheat::{Cheat, Code, Flaw, Plan, Which};
+pub use cheat::{AtRest, Cheat, Code, Flaw, Plan, Which};
 pub use coins::{Coins, Selection};
 pub use items::{History, Items, Kind};
 pub use params::{WIDTH, tiny, tiny_compact, tiny_muxes, weak};

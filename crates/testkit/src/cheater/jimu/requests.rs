@@ -8,7 +8,7 @@ use cenote_engine::{Checked, Fault, Party, Receivers, Role};
 use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, RandomOracle, bits};
 
-use super::cheat::Cheat;
+use super::cheat::{AtRest, Cheat};
 use super::garbler::Garbler;
 use super::items::Kind;
 use super::lies::{garbage, negated, turned};
@@ -182,6 +182,37 @@ impl Party for Garbler {
     fn check(&mut self) -> Result<&mut Self, Fault> {
         self.flush()?;
         Ok(self)
+    }
+
+    /// Ties each wire to a fresh one in escrow.
+    fn keep(&mut self, name: &str, wires: &[Wire]) -> Result<(), Fault> {
+        self.flush()?;
+        let escrowed = self.take_escrowed(wires.len())?;
+        let sums = wires.iter().zip(escrowed).map(|(wire, bond)| wire.message.perm ^ bond.perm);
+        let mut perms: Vec<Perm> = sums.collect();
+        if self.cheats(Cheat::Bond) {
+            perms[0] = turned(perms[0]);
+        }
+        for piece in perms.chunks(PIECE) {
+            self.send_perms(jimu::tags::JIMU_BOND, piece)?;
+        }
+        self.kept.keep(name, wires);
+        Ok(())
+    }
+
+    fn kept_all(&mut self, names: &[&str]) -> Result<Vec<Vec<Wire>>, Fault> {
+        self.flush()?;
+        let delta = self.delta;
+        let change = |how: AtRest, wire: &Wire| {
+            let Message { label, perm } = wire.message;
+            let message = match how {
+                AtRest::Label => Message { label: label ^ delta, perm },
+                AtRest::Perm => Message { label, perm: turned(perm) },
+                _ => negated(&wire.message, &delta),
+            };
+            Wire { message, ..*wire }
+        };
+        Ok(names.iter().map(|name| self.kept.of(name, self.plan.cheat, change)).collect())
     }
 }
 

@@ -22,6 +22,10 @@ pub struct Talk {
     alone: bool,
     /// The memory that it reads and writes.
     remembers: Option<Layout>,
+    /// Whether the buckets of its tree rest between any two accesses, where the backend packs.
+    rests: bool,
+    /// Whether the memory is kept and found again, as between jobs.
+    is_kept: bool,
 }
 
 /// Input bits of each side: five at first, then three.
@@ -35,7 +39,16 @@ impl Talk {
     #[must_use]
     pub fn new(role: Role, inputs: [Vec<bool>; 2]) -> Talk {
         assert!(inputs.iter().all(|bits| bits.len() == INPUTS[0] + INPUTS[1]));
-        Talk { role, inputs, times: 1, muxes: false, alone: false, remembers: None }
+        Talk {
+            role,
+            inputs,
+            times: 1,
+            muxes: false,
+            alone: false,
+            remembers: None,
+            rests: false,
+            is_kept: false,
+        }
     }
 
     /// With random inputs.
@@ -70,6 +83,21 @@ impl Talk {
     #[must_use]
     pub fn remembering(self) -> Talk {
         Talk { remembers: Some(Layout::Trees { trees: 1, factor: 1 }), ..self }
+    }
+
+    /// The same with a tree whose buckets rest between any two accesses. So some wake in each of the last [`WAKES`](Talk::WAKES) accesses.
+    #[must_use]
+    pub fn resting(self) -> Talk {
+        Talk { rests: true, ..self.remembering() }
+    }
+
+    /// Accesses to which buckets wake: those whose evictions go where others went that rested since.
+    pub const WAKES: u64 = Talk::ACCESSES - 2;
+
+    /// With a memory that is kept after every other access and found again, as jobs do that share it: its wires are as many each time.
+    #[must_use]
+    pub fn keeping(self) -> Talk {
+        Talk { is_kept: true, ..self }
     }
 
     /// The same with square-root ORAM, which opens a place in each access and shuffles before every other one. Both sides enter permutations first.
@@ -122,7 +150,10 @@ impl Talk {
 
     fn accesses<P: Party>(&self, party: &mut P, layout: Layout) -> Result<Outputs, Fault> {
         // A stash for all rows.
-        let needs = Needs { epsilon: 8, ..Needs::new(3, 2, Talk::ACCESSES) };
+        let mut needs = Needs { epsilon: 8, ..Needs::new(3, 2, Talk::ACCESSES) };
+        if self.rests {
+            needs.most_awake = 0;
+        }
         let plan = Plan::new(needs, layout);
         let input = |party: &mut P, owner: Role| {
             let bits = &self.inputs[owner as usize];
@@ -130,12 +161,17 @@ impl Talk {
         };
         let places = input(party, Role::Evaluator)?;
         let plan = plan.expect("rows for a tree");
-        let mut memory = party.init_ram(plan, None, prg_of(self.role, 3))?;
+        let mut memory = party.init_ram(plan.clone(), None, prg_of(self.role, 3))?;
         let mut read = party.ram_row(&mut memory, 0)?;
         let words = input(party, Role::Garbler)?;
-        for (place, word) in places.chunks(2).zip(words.chunks(2)) {
+        for (access, (place, word)) in (2..).zip(places.chunks(2).zip(words.chunks(2))) {
             let change = |party: &mut P, row: &[P::Wire]| party.xor_many(row, word);
             read.extend(party.update_ram(&mut memory, place, change)?);
+            if self.is_kept && access % 2 == 0 {
+                let state = party.keep_ram("rows", memory)?;
+                memory =
+                    party.kept_ram("rows", plan.clone(), state, prg_of(self.role, 3 + access))?;
+            }
         }
         Ok(vec![party.reveal(Receivers::Both, &read)?])
     }
