@@ -186,6 +186,8 @@ mod portable {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::Block;
 
@@ -207,6 +209,30 @@ mod tests {
         let len = items.len();
         items.grow(1);
         assert_eq!(items.len(), len, "never fewer");
+    }
+
+    /// An item that counts how often any is wiped.
+    #[derive(Clone, Copy, Zeroable)]
+    struct Counting(u8);
+
+    static WIPED: AtomicUsize = AtomicUsize::new(0);
+
+    impl Zeroize for Counting {
+        fn zeroize(&mut self) {
+            self.0.zeroize();
+            WIPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn items_are_wiped_when_dropped_and_not_before() {
+        let mut items = Growing::<Counting>::default();
+        for len in [3, 30_000] {
+            items.grow(len);
+            assert_eq!(WIPED.load(Ordering::Relaxed), 0);
+        }
+        drop(items);
+        assert_eq!(WIPED.load(Ordering::Relaxed), 30_000);
     }
 
     #[test]
