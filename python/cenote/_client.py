@@ -228,6 +228,13 @@ class Client:
         """
         return self._run(self._calls.lift())
 
+    def end_memory(self, name: str) -> Status:
+        """Ends a memory that outlives jobs, on both sides: what is kept of it is wiped, and its name is free.
+
+        Raises :class:`ServiceError` of kind ``not-found`` where there is none of this name, and ``conflict`` where a job that runs has it.
+        """
+        return self._run(self._calls.end_memory(name))
+
     def measure(self) -> LineView:
         """How long the line to the peer is, and how much goes over it: at most 8 MiB each way, mostly within a second.
 

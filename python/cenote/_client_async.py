@@ -193,6 +193,10 @@ class AsyncClient:
         """As :meth:`Client.lift`."""
         return await self._run(self._calls.lift())
 
+    async def end_memory(self, name: str) -> Status:
+        """As :meth:`Client.end_memory`."""
+        return await self._run(self._calls.end_memory(name))
+
     async def measure(self) -> LineView:
         """As :meth:`Client.measure`."""
         return await self._run(self._calls.measure())

@@ -18,6 +18,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "LimitError",
+    "MemoryOverflowed",
     "OverflowWarning",
     "PeerAborted",
     "PeerMisbehaved",
@@ -46,6 +47,10 @@ class InputError(Error):
 
 class LimitError(Error):
     """A stock, a memory limit or a time limit ran out."""
+
+
+class MemoryOverflowed(LimitError):
+    """The stash of a memory had no room left, which is as rare as the run promises: nothing was too small, run it again."""
 
 
 class PolicyError(Error):
@@ -95,6 +100,7 @@ _BY_FAULT: dict[str, type[Error]] = {
     "transport": ConnectionFailed,
     "misuse": InputError,
     "exhausted": LimitError,
+    "overflowed": MemoryOverflowed,
     "policy": PolicyError,
     "internal": InternalError,
 }

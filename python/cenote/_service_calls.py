@@ -191,6 +191,10 @@ class Calls:
         """The hold ends. Asked twice, it would be refused."""
         return self._json(Status, self._post("/v1/peer/lift", again=False))
 
+    def end_memory(self, name: str) -> Flow[Status]:
+        """A memory ends. Asked twice, there would be none."""
+        return self._json(Status, self._post(f"/v1/memories/{quote(name, safe='')}/end", again=False))
+
     def measure(self) -> Flow[LineView]:
         """How fast the line is."""
         return self._json(LineView, self._post("/v1/peer/line"))

@@ -224,6 +224,14 @@ def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
     assert alice.run(back, timeout=LONG) == back.simulate(memories=held).value
     with pytest.raises(cn.JobRefused, match="no memory `deny`"):
         alice.run(back, timeout=LONG)
+    # Either owner ends one, without a program.
+    assert alice.run(brought, slots=slots, ours=1, select={"seed": "77"}, timeout=LONG) is True
+    assert not any(lane.memories for lane in bob.end_memory("deny").lanes)
+    with pytest.raises(cn.ServiceError, match="there is no memory `deny`") as none:
+        bob.end_memory("deny")
+    assert none.value.kind == "not-found"
+    with pytest.raises(cn.JobRefused, match="no memory `deny`"):
+        alice.run(back, timeout=LONG)
     for client, approval in given:
         client.withdraw(approval)
 

@@ -368,6 +368,7 @@ def test_every_fault_has_an_exception():
         ("aborted", cn.PeerAborted),
         ("transport", cn.ConnectionFailed),
         ("exhausted", cn.LimitError),
+        ("overflowed", cn.MemoryOverflowed),
         ("anything else", cn.InternalError),
     ]:
         assert type(_errors.of_fault(kind, "x")) is error

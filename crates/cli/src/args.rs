@@ -19,7 +19,9 @@ use crate::service::audit::AuditCommand;
 use crate::service::client::ServiceArgs;
 use crate::service::doctor::DoctorArgs;
 use crate::service::job::JobCommand;
-use crate::service::owner::{ApprovalCommand, ApproveArgs, DataCommand, PeerCommand};
+use crate::service::owner::{
+    ApprovalCommand, ApproveArgs, DataCommand, MemoryCommand, PeerCommand,
+};
 use crate::service::serve::ServeArgs;
 use crate::service::setup::{CertificateArgs, TokenCommand};
 use crate::store_key::KeyArgs;
@@ -76,6 +78,9 @@ pub(crate) enum Command {
     /// What is permitted.
     #[command(subcommand)]
     Approval(ApprovalCommand),
+    /// What a running service holds for later jobs.
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// The peer of a running service.
     #[command(subcommand)]
     Peer(PeerCommand),

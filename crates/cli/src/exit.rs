@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     PeerAborted,
     /// A stock or a limit ran out.
     Exhausted,
+    /// The stash of a memory had no room left: as rare as what the session promises.
+    Overflowed,
     /// What is kept between sessions could not be read or written.
     Storage,
     /// Ctrl-C or a termination signal.
@@ -35,7 +37,7 @@ impl Kind {
             Kind::PeerMisbehaved => 4,
             Kind::Connection => 5,
             Kind::PeerAborted => 6,
-            Kind::Exhausted => 7,
+            Kind::Exhausted | Kind::Overflowed => 7,
             Kind::Storage => 8,
             Kind::Interrupted => 130,
         }
@@ -91,6 +93,7 @@ impl From<Fault> for Failure {
             Fault::Transport(_) => Kind::Connection,
             Fault::Misuse(_) => Kind::BadInput,
             Fault::Exhausted(_) => Kind::Exhausted,
+            Fault::Overflowed(_) => Kind::Overflowed,
             Fault::Policy(_) => Kind::Refused,
             Fault::Storage(_) => Kind::Storage,
             Fault::Internal(_) => Kind::Internal,
@@ -104,5 +107,20 @@ impl From<Fault> for Failure {
             other => other.to_string(),
         };
         Failure { kind, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that asks for it learns whether another limit or another try helps.
+    #[test]
+    fn an_overflow_is_told_from_what_ran_out() {
+        let [overflowed, spent] = [Fault::Overflowed("x"), Fault::Exhausted("x".into())]
+            .map(Failure::from)
+            .map(|failure| (serde_json::to_value(&failure).unwrap(), failure.kind.code()));
+        assert_eq!((&overflowed.0["kind"], overflowed.1), (&"overflowed".into(), 7));
+        assert_eq!((&spent.0["kind"], spent.1), (&"exhausted".into(), 7));
     }
 }

@@ -88,6 +88,7 @@ fn dispatch(command: Command, format: Format) -> Result<Reply, Failure> {
         Command::Data(data) => service::owner::data(data),
         Command::Approve(args) => service::owner::approve(*args),
         Command::Approval(approval) => service::owner::approval(approval),
+        Command::Memory(memory) => service::owner::memory(memory),
         Command::Peer(peer) => service::owner::peer(peer),
         Command::Status(args) => service::owner::status(&args),
         Command::Audit(audit) => service::audit::command(audit),

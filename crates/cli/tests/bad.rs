@@ -298,6 +298,43 @@ fn fill(dir: &Path) {
     }
 }
 
+/// A program that begins a memory, and nothing else.
+const BEGINS: &str = "cenote 3\nprogram begins \"\"\nmemory sums[3]: new uint b8\n{\n %1 = const 3xb8 all 0x10\n}\nkeep sums: %1\n";
+
+/// A memory in the way of another of its name is ended by an owner, whichever, and is gone on both sides.
+#[test]
+fn a_memory_that_is_in_the_way_is_ended() {
+    let owners = Owners::new();
+    let services = ["alice", "bob"].map(|name| owners.serve(name));
+    let file = owners.home.path().join("begins.cenote");
+    fs::write(&file, BEGINS).unwrap();
+    for name in ["alice", "bob"] {
+        owners.until(name, "it answers", |_| true);
+        for line in [
+            format!("program register {} --name begins", file.display()),
+            "approve begins --jobs-of both".to_owned(),
+        ] {
+            let said = owners.ask(name, &line);
+            assert_eq!(said.code, 0, "{said:?}");
+        }
+    }
+    let holds = |status: &Value| status["lanes"][1]["memories"][0]["name"] == "sums";
+    for (name, other) in [("alice", "bob"), ("bob", "alice")] {
+        owners.until(name, "both are ready", is_ready);
+        let none = owners.ask(name, "memory end sums");
+        assert!(none.error(2).contains("there is no memory `sums`"), "{none:?}");
+        let begun = owners.ask(name, "job submit begins --wait");
+        assert_eq!(begun.code, 0, "{begun:?}");
+        let again = owners.ask(name, "job submit begins --wait");
+        assert!(again.error(3).contains("there already"), "{again:?}");
+        owners.until(name, "it is listed", holds);
+        let ended = owners.ask(name, "memory end sums");
+        assert_eq!((ended.code, holds(&ended.json)), (0, false), "{ended:?}");
+        owners.until(other, "it is gone there as well", |status| !holds(status));
+    }
+    services.into_iter().for_each(|service| drop(end(service)));
+}
+
 /// What becomes of both services when the disk of one `breaks` while they run, of which it says `why`; and after it was mended.
 fn a_disk_stops_jobs_and_nothing_else(disk: &Disk, breaks: impl FnOnce(&Alone, &str), why: &str) {
     let owners = Owners::new();

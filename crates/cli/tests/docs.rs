@@ -284,7 +284,11 @@ output customers: both uint %7
 ";
 
 /// Commands that a service refuses, with what it says: they stand on the page for another moment.
-const REFUSED: [(&str, &str); 2] = [("peer lift", "nothing is held"), ("job cancel", "has ended")];
+const REFUSED: [(&str, &str); 3] = [
+    ("peer lift", "nothing is held"),
+    ("job cancel", "has ended"),
+    ("memory end", "memory `sums`"),
+];
 
 /// Alice's service and Bob's, as the page has them made, on ports that are free.
 struct Services {

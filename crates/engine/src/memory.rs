@@ -269,15 +269,16 @@ impl<P: Party> Reactive for Machine<'_, P> {
     }
 
     fn broken(&mut self, why: Broken) -> Fault {
-        let what = match why {
-            Broken::Unlike => return unlike(),
-            Broken::Misplaced => return Fault::Misbehaved("ram.place"),
-            Broken::Overflow => {
-                "the stash of a memory overflowed; what it held is lost, run the job again"
+        match why {
+            Broken::Unlike => unlike(),
+            Broken::Misplaced => Fault::Misbehaved("ram.place"),
+            Broken::Overflow => Fault::Overflowed(
+                "the stash of a memory; what that held is lost, run the job again",
+            ),
+            Broken::Spent => {
+                Fault::Exhausted("a memory had all the accesses that it was planned for".into())
             }
-            Broken::Spent => "a memory had all the accesses that it was planned for",
-        };
-        Fault::Exhausted(what.into())
+        }
     }
 }
 

@@ -7,7 +7,6 @@
 //! one goes on with them (docs/protocols/epoch.md).
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use cenote_net::Fault;
 use serde::{Deserialize, Serialize};
@@ -61,6 +60,12 @@ pub struct HeldMemory {
 }
 
 impl HeldMemory {
+    /// What both sides must agree on: what it holds.
+    fn term(&self) -> String {
+        let id = blake3::Hash::from_bytes(self.job_id).to_hex();
+        format!("{} version {} of job {id}; ", self.name, self.version)
+    }
+
     /// Whether a job takes no more accesses than there are. Its stashes were made for those of its life: with more they overflow more often,
     /// and the flag that is opened tells of it.
     fn has_accesses_for(&self, one: &MemoryUse) -> Result<(), Fault> {
@@ -110,7 +115,7 @@ impl NamedMemories {
             match self.0.get(name) {
                 Some(_) if one.is_new => {
                     return Err(Fault::Policy(format!(
-                        "memory `{name}` is there already: go on with it, or end it by a program that leaves nothing in it"
+                        "memory `{name}` is there already: go on with it, or end it"
                     )));
                 }
                 Some(memory) if memory.layout != one.layout => {
@@ -118,9 +123,7 @@ impl NamedMemories {
                     return Err(Fault::Policy(format!("memory `{name}` is {holds}, not {wants}")));
                 }
                 None if !one.is_new => {
-                    return Err(Fault::Policy(format!(
-                        "there is no memory `{name}`: it has ended, or was never begun; run a program that begins it"
-                    )));
+                    return Err(no_memory(name));
                 }
                 Some(memory) => memory.has_accesses_for(one)?,
                 None => {}
@@ -139,21 +142,29 @@ impl NamedMemories {
 
     /// The term that both sides must agree on: what each memory holds before the job.
     pub(crate) fn term(&self, uses: &[MemoryUse]) -> Option<String> {
-        let mut term = String::new();
-        for MemoryUse { name, .. } in uses {
-            // Writing into a string does not fail.
-            let _ = match self.0.get(name) {
-                None => write!(term, "{name} new; "),
-                Some(memory) => {
-                    let id = blake3::Hash::from_bytes(memory.job_id).to_hex();
-                    write!(term, "{name} version {} of job {id}; ", memory.version)
-                }
-            };
-        }
+        let before = |one: &MemoryUse| match self.0.get(&one.name) {
+            None => format!("{} new; ", one.name),
+            Some(memory) => memory.term(),
+        };
+        let term: String = uses.iter().map(before).collect();
         let is_long = term.len() > MAX_TERM;
         let hash = || blake3::Hasher::new_derive_key(MANY).update(term.as_bytes()).finalize();
         let shown = if is_long { hash().to_hex().to_string() } else { term.clone() };
         (!uses.is_empty()).then_some(shown)
+    }
+
+    /// A memory that is to end, and the term that both sides must agree on before it does.
+    ///
+    /// # Errors
+    /// `Policy` if there is none.
+    pub(crate) fn ending(&self, name: &str) -> Result<(HeldMemory, String), Fault> {
+        let held = self.0.get(name).ok_or_else(|| no_memory(name))?;
+        Ok((held.clone(), held.term()))
+    }
+
+    /// Takes note that a memory has ended.
+    pub(crate) fn end(&mut self, name: &str) {
+        self.0.remove(name);
     }
 
     /// Takes note of a job that ended well.
@@ -185,6 +196,17 @@ impl NamedMemories {
             }
         }
     }
+}
+
+fn no_memory(name: &str) -> Fault {
+    Fault::Policy(format!(
+        "there is no memory `{name}`: it has ended, or was never begun; run a program that begins it"
+    ))
+}
+
+/// Whether what is kept under a name is a part of a memory.
+pub(crate) fn is_part(kept: &str, memory: &str) -> bool {
+    kept.strip_prefix(KEPT).is_some_and(|part| whole_of(part) == memory)
 }
 
 /// The name of the memory that has a part of this name.

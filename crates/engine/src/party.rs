@@ -194,8 +194,8 @@ pub trait Party: Gates<Error = Fault> + Sized {
     /// read and nothing is written.
     ///
     /// # Errors
-    /// `Misuse` when a word is not as wide as a row; `Exhausted` when the memory overflowed or had all of its accesses; faults of
-    /// the protocol. The memory is of no use after any but the first.
+    /// `Misuse` when a word is not as wide as a row; `Overflowed` when the stash of the memory did; `Exhausted` when it had all of its
+    /// accesses; faults of the protocol. The memory is of no use after any but the first.
     fn access_ram(
         &mut self,
         memory: &mut Memory<Self::Wire>,

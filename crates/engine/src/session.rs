@@ -7,7 +7,7 @@ use cenote_prim::{Prg, SessionId, Workers, wipe_stack};
 use crate::backends::{Backend, MeasuredCores, Opened};
 use crate::claims::{Claims, Evidence, PeerIs};
 use crate::cost::OnTheLine;
-use crate::named_memory::{MemoryUse, NamedMemories, RamStates};
+use crate::named_memory::{HeldMemory, MemoryUse, NamedMemories, RamStates, is_part};
 use crate::options::SessionConfig;
 use crate::parts::keeper;
 use crate::party::Party;
@@ -332,6 +332,26 @@ impl Session {
         self.memories.fit(&memories, self.backend.most_kept_wires())
     }
 
+    /// Ends a memory on both sides, as a job does that leaves nothing in it: both agree that it ends as they hold it, and forget it. Its wires are
+    /// wiped, and what was saved of this session's memories goes no further, from before the end; [`Session::save`] puts the others away anew.
+    /// Both sides call it, between the same jobs. Gives what the memory was.
+    ///
+    /// # Errors
+    /// `Policy` if there is none, and the session goes on; as [`Session::run`] otherwise.
+    pub fn end_memory(&mut self, name: &str) -> Result<HeldMemory, Fault> {
+        let (held, term) = self.memories.ending(name)?;
+        self.guarded(|session| {
+            session.channel().set_phase(Phase::Online);
+            let handshake = Handshake::new("end of a memory").field("session", session.id);
+            session.agree(handshake.field("memories", term))?;
+            let live = session.opened.live_mut();
+            live.change_memories()?;
+            live.forget(&|kept| is_part(kept, name));
+            session.memories.end(name);
+            Ok(held)
+        })
+    }
+
     /// Whether the store has older memories than this session, or would have none: [`Session::save`] mends that.
     #[must_use]
     pub fn has_unsaved_memories(&self) -> bool {
@@ -453,6 +473,10 @@ impl Session {
         if let Some(held) = self.memories.term(memories) {
             handshake = handshake.field("memories", held);
         }
+        self.agree(handshake)
+    }
+
+    fn agree(&mut self, handshake: Handshake) -> Result<Agreed, Fault> {
         let (role, nonce) = (self.role, self.prg.bytes32());
         handshake.run(self.channel(), role, nonce)
     }

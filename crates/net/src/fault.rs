@@ -21,6 +21,9 @@ pub enum Fault {
     /// A stock or a limit ran out.
     #[error("exhausted: {0}")]
     Exhausted(String),
+    /// Something had no room left that was made so large that this hardly ever happens: no stock ran out and no limit is too low.
+    #[error("overflowed: {0}")]
+    Overflowed(&'static str),
     /// The two parties, or the owner's policy, do not agree to this run.
     #[error("refused: {0}")]
     Policy(String),

@@ -25,6 +25,7 @@ pub(crate) fn raised(fault: &Fault) -> PyErr {
         Fault::Transport(_) => "transport",
         Fault::Misuse(_) => "misuse",
         Fault::Exhausted(_) => "exhausted",
+        Fault::Overflowed(_) => "overflowed",
         Fault::Policy(_) => "policy",
         // Nothing is kept between runs here.
         Fault::Storage(_) | Fault::Internal(_) => "internal",

@@ -20,6 +20,7 @@ use crate::evidence;
 use crate::expiry::{Expiry, Reminder};
 use crate::jobs;
 use crate::journal::LaneJournal;
+use crate::memories::Ending;
 use crate::model::{LineView, Origin};
 use crate::peer::connect::{Backoff, Way};
 use crate::peer::lane::{self, Lane};
@@ -53,6 +54,8 @@ pub(crate) struct Inner {
     /// Own jobs that are not wanted any more, and jobs of the peer's that do not run here, which the peer has not heard of yet.
     pub(crate) cancelled: Mutex<Vec<String>>,
     pub(crate) declined: Mutex<Vec<Declined>>,
+    /// Memories that an owner ends.
+    pub(crate) ending: Mutex<Ending>,
     /// Own jobs for which a session is to be cut, as soon as the peer has heard of them; and since when.
     pub(crate) cuts: Mutex<Vec<(String, Instant)>>,
     /// Jobs of the peer's that run here and that it does not want any more.
@@ -143,6 +146,7 @@ impl Inner {
             watch: Watch::default(),
             cancelled: Mutex::default(),
             declined: Mutex::default(),
+            ending: Mutex::default(),
             cuts: Mutex::default(),
             taken_by_peer: Mutex::default(),
             peer_head: Mutex::default(),

@@ -11,6 +11,7 @@
 //! | what happens to a job, from its offer to its end | `course.rs` |
 //! | what the threads share, how it starts, what holds the peer | `inner.rs` |
 //! | what is taken back, and what becomes of its run | `take_back.rs` |
+//! | which memories of programs an owner ends | `memories.rs` |
 //! | what whoever asks may take | `quota.rs` |
 //! | where a job stands, and what may change that | `jobs.rs`, in the database of `db.rs` |
 //! | how connections to the peer are made and told apart | `peer/connect.rs` |
@@ -42,6 +43,7 @@ mod histogram;
 mod inner;
 mod jobs;
 mod journal;
+mod memories;
 pub mod model;
 mod peer;
 mod permit;

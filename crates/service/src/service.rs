@@ -357,6 +357,16 @@ impl Service {
         self.status()
     }
 
+    /// Ends a memory that outlives jobs, on both sides, between two jobs of its lane: what is kept of it is wiped, jobs that go on with it are refused, and its
+    /// name is free. Waits until that is on disk.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name, `Conflict` when a job that runs has it or no session is open, `Unavailable` when it has not ended within 20 s.
+    pub fn end_memory(&self, name: &str) -> Result<Status, ServiceError> {
+        self.0.end_memory(name)?;
+        self.status()
+    }
+
     /// Measures the line to the peer: at most 8 MiB each way, mostly within a second. What was measured in the last 5 s is said again.
     ///
     /// # Errors

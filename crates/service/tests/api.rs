@@ -280,6 +280,7 @@ fn every_path_has_its_roles() {
         ("POST /v1/approvals".into(), &["approver"]),
         ("POST /v1/approvals/77/withdraw".into(), &["approver"]),
         ("POST /v1/datasets".into(), &["approver"]),
+        ("POST /v1/memories/none/end".into(), &["approver"]),
         ("POST /v1/peer/lift".into(), &["operator"]),
         ("POST /v1/peer/line".into(), &["operator"]),
     ];
@@ -421,6 +422,9 @@ fn a_job_from_its_program_to_its_end() {
     let head = service.get("submitter", "/v1/audit/head").json();
     assert!(head["head"].as_str().unwrap().contains(':') && head["peer_head"].is_null(), "{head}");
     service.post("operator", "/v1/peer/lift", &json!(null)).problem(409, "conflict");
+    // The peer is away.
+    let ended = service.post("approver", "/v1/memories/sums/end", &json!(null));
+    assert!(ended.problem(409, "conflict").contains("none is open"), "{ended:?}");
 }
 
 #[test]

@@ -333,7 +333,10 @@ fn an_order_of_more_jobs_than_go_together_is_a_cheat() {
 #[test]
 fn an_order_that_is_none_is_a_cheat() {
     keep_log();
-    for backend in ["wrk", "jimu:pool=2000"] {
+    // No order, and one to end a memory that is not there.
+    for (backend, order) in
+        [("wrk", &b"\x05"[..]), ("jimu:pool=2000", b"\x05"), ("wrk", b"\x04sums")]
+    {
         let (_temp, [cheat, honest], port) = prepared();
         let config = honest.join("cenote.toml");
         let text = std::fs::read_to_string(&config).unwrap();
@@ -344,7 +347,7 @@ fn an_order_that_is_none_is_a_cheat() {
         let again = Arc::clone(&calls);
         let mut small =
             session_of(backend, move |purpose| again.take(purpose), Role::Garbler, "small", &cheat);
-        small.between(|channel| channel.send(ORDER, &[4])).unwrap();
+        small.between(|channel| channel.send(ORDER, order)).unwrap();
         // The line of the audit log comes last.
         until("it is held", || {
             service.status().unwrap().peer.held

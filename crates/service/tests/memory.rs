@@ -4,8 +4,8 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use cenote_service::Service;
 use cenote_service::model::{JobState, JobView, NewJob, Sides, Terms};
+use cenote_service::{ErrorKind, Service};
 use common::{Pair, approve};
 use serde_json::json;
 
@@ -228,5 +228,63 @@ fn a_memory_ends_with_a_job_that_is_cut() {
     done(&pair, "begins", &[]);
     let [_, theirs] = done(&pair, "adds", &[("place", 0), ("more", 1)]);
     assert_eq!(theirs.result, Some(json!({ "before": 16 })), "nothing is left of the first");
+    pair.stop();
+}
+
+/// Either owner ends a memory, whichever leads: it is gone on both sides, in later sessions too, and its name is free; others go on.
+#[test]
+fn an_owner_ends_a_memory_on_both_sides() {
+    let mut pair = pair();
+    let add = [("place", 0), ("more", 1)];
+    done(&pair, "opens", &[]);
+    for side in [0, 1] {
+        let owner = || if side == 0 { pair.a() } else { pair.b() };
+        let unknown = owner().end_memory("sums").unwrap_err();
+        assert_eq!(unknown.kind, ErrorKind::NotFound, "{unknown}");
+        done(&pair, "begins", &[]);
+        done(&pair, "adds", &add);
+        common::until(LONG, "it says so", || held(owner()).len() == 2);
+        let status = owner().end_memory("sums").unwrap();
+        assert_eq!(status.lanes[1].memories.len(), 1, "{status:?}");
+        for service in [pair.a(), pair.b()] {
+            common::until(LONG, "both say so", || held(service).len() == 1);
+        }
+        refused(&pair, "adds", &add, "there is no memory `sums`");
+        let noted = |log: usize, by: &str| {
+            let log = std::fs::read_to_string(pair.dir(log).join("audit.log")).unwrap();
+            let ends = log.lines().filter(|line| line.contains("memory.ended"));
+            ends.last().is_some_and(|line| line.contains(&format!(r#""by":"{by}""#)))
+        };
+        assert!(noted(side, "own") && noted(1 - side, "peer"), "both logs say who ended it");
+        // What was saved with it is not found again, and the other is.
+        pair.restart(side);
+        ready(&pair);
+        for service in [pair.a(), pair.b()] {
+            let names: Vec<String> = held(service).into_iter().map(|memory| memory.0).collect();
+            assert_eq!(names, ["words"]);
+        }
+        done(&pair, "begins", &[]);
+        let [_, theirs] = done(&pair, "adds", &add);
+        assert_eq!(theirs.result, Some(json!({ "before": 16 })), "nothing is left of the first");
+        done(&pair, "ends", &[]);
+    }
+    pair.stop();
+}
+
+/// A memory that a running job has is not ended beside it.
+#[test]
+fn a_memory_in_use_is_not_ended() {
+    let pair = pair();
+    done(&pair, "begins", &[]);
+    let slow = NewJob { program: "slow".into(), ..NewJob::default() };
+    let (job, _) = pair.a().submit(&slow).unwrap();
+    for service in [pair.a(), pair.b()] {
+        let running = || service.job(&job.id).unwrap().state == JobState::Running;
+        common::until(LONG, "it runs", running);
+        let refused = service.end_memory("sums").unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Conflict, "{refused}");
+        assert!(refused.what.contains(&format!("in use by job {}", job.id)), "{refused}");
+    }
+    pair.a().cancel(&job.id).unwrap();
     pair.stop();
 }

@@ -79,12 +79,10 @@ fn an_overflow_is_a_fault_of_its_own_on_both_sides() {
         session.run(&Rounds { role, plan: plan.clone(), steps: 1000 }).map(|outcome| outcome.output)
     });
     let what = |end: Result<Vec<u128>, Fault>| match end {
-        Err(Fault::Exhausted(what)) => what,
+        Err(Fault::Overflowed(what)) => what,
         other => panic!("{other:?}"),
     };
-    let (garbler, evaluator) = (what(ends.0), what(ends.1));
-    assert!(garbler.contains("overflowed"), "{garbler}");
-    assert_eq!(garbler, evaluator);
+    assert_eq!(what(ends.0), what(ends.1));
 }
 
 /// With the stash of the plan it does not; then its accesses are over.

@@ -14,7 +14,7 @@ use cenote_engine::{
 };
 use cenote_program::Module;
 use cenote_testkit::disk::Disk;
-use cenote_testkit::run::{config, patient_pair, smallest, with_pool};
+use cenote_testkit::run::{config, patient_pair, sessions, smallest, with_pool};
 use relation::{Relation, changed, level, ok};
 
 const BEGINS: &str = "cenote 3\nprogram begins \"\"\nmemory sums[150]: new uint b8\n{\n %1 = const 150xb8 all 0x10\n}\nkeep sums: %1\n";
@@ -247,6 +247,74 @@ fn a_job_that_breaks_off_ends_the_memory() {
         assert!(ends.iter().all(Result::is_err), "{ends:?}");
         let after = ok(relation.session(&config, false, |session, _| Ok(versions(&session))));
         assert!(after.iter().all(Vec::is_empty), "{breaks}: {after:?}");
+    }
+}
+
+/// A memory that is ended is gone on both sides, on disk as well, and its name is free; others go on, once they were saved anew.
+#[test]
+fn a_memory_that_is_ended_is_gone_and_others_go_on() {
+    let config = smallest(Backend::Wrk);
+    for saves in [true, false] {
+        let mut relation = Relation::default();
+        ok(relation.session(&config, false, |mut session, _| {
+            run(&mut session, BEGINS, 0)?;
+            run(&mut session, &BEGINS.replace("sums", "more"), 0)?;
+            adds(&mut session, 5, 16)?;
+            session.put_away()
+        }));
+        ok(relation.session(&config, false, |mut session, _| {
+            let unknown = session.end_memory("sum");
+            assert!(matches!(unknown, Err(Fault::Policy(why)) if why.contains("memory `sum`")));
+            let ended = session.end_memory("sums")?;
+            assert_eq!(
+                (ended.name.as_str(), ended.version, versions(&session)),
+                ("sums", 2, vec![1])
+            );
+            assert!(session.has_unsaved_memories());
+            assert!(matches!(run(&mut session, ADDS, 1), Err(Fault::Policy(_))));
+            if saves {
+                session.save()?;
+            }
+            Ok(())
+        }));
+        let left = if saves { vec!["more"] } else { Vec::new() };
+        ok(relation.session(&config, false, |mut session, _| {
+            assert_eq!(held(&session).iter().map(|m| &*m.name).collect::<Vec<_>>(), left);
+            run(&mut session, BEGINS, 0)?;
+            adds(&mut session, 1, 16)
+        }));
+        relation.check();
+    }
+}
+
+/// Reads what was kept of a memory, whatever the session says that there is.
+struct Reads;
+
+impl Job for Reads {
+    type Output = usize;
+
+    fn terms(&self) -> Vec<(&'static str, String)> {
+        vec![("program", "reads".into())]
+    }
+
+    fn run<P: Party>(&self, party: &mut P) -> Result<usize, Fault> {
+        party.kept("memory sums").map(|wires| wires.len())
+    }
+}
+
+/// Nothing is left of its wires, with any backend that keeps wires.
+#[test]
+fn the_wires_of_a_memory_that_is_ended_are_forgotten() {
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.keeps_wires()) {
+        let ends = sessions(&smallest(backend), 4, |session, _| {
+            run(session, BEGINS, 0)?;
+            let before = session.run(&Reads)?.output;
+            session.end_memory("sums")?;
+            let after = session.run(&Reads).map(|outcome| outcome.output);
+            assert!(matches!(after, Err(Fault::Misuse(_))), "{after:?}");
+            Ok(before)
+        });
+        assert_eq!((ends.0, ends.1), (Ok(1200), Ok(1200)), "{backend:?}");
     }
 }
 

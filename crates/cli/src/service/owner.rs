@@ -56,6 +56,17 @@ pub(crate) enum ApprovalCommand {
     },
 }
 
+#[derive(Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// End a memory that outlives jobs, on both sides: what is kept of it is wiped. `status` lists those that there are.
+    End {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
 #[derive(Args)]
 pub(crate) struct ApproveArgs {
     /// Name or digest of a registered program.
@@ -274,6 +285,13 @@ pub(crate) fn peer(command: PeerCommand) -> Result<Reply, Failure> {
             Ok(Reply::new(status, "sessions with the peer open again"))
         }
     }
+}
+
+pub(crate) fn memory(command: MemoryCommand) -> Result<Reply, Failure> {
+    let MemoryCommand::End { name, service } = command;
+    let path = format!("/v1/memories/{}/end", part(&name));
+    let status = Client::new(&service)?.post_empty(&path)?;
+    Ok(Reply::new(status, format!("memory {name} has ended, on both sides")))
 }
 
 /// `cenote status`.

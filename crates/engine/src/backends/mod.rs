@@ -177,6 +177,9 @@ pub trait Live {
         Ok(())
     }
 
+    /// Forgets, and wipes, the wires that are kept under names that `are_gone`, for a backend that keeps any.
+    fn forget(&mut self, _are_gone: &dyn Fn(&str) -> bool) {}
+
     /// The memories that an earlier session saved, whose wires this one keeps.
     ///
     /// # Errors

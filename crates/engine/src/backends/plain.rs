@@ -116,6 +116,10 @@ impl Live for PlainSession {
     fn promise(&self) -> Promise {
         PlainSession::promises(&())
     }
+
+    fn forget(&mut self, are_gone: &dyn Fn(&str) -> bool) {
+        self.kept.forget(are_gone);
+    }
 }
 
 /// One party of one request.

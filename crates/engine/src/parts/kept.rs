@@ -43,6 +43,11 @@ impl<T> Kept<T> {
         Ok(())
     }
 
+    /// Forgets those of all names that `are_gone`.
+    pub(crate) fn forget(&mut self, are_gone: impl Fn(&str) -> bool) {
+        self.by_name.retain(|name, _| !are_gone(name));
+    }
+
     /// Whether so many `wires` can be kept under this name, before any work is done for them.
     ///
     /// # Errors
@@ -88,5 +93,9 @@ mod tests {
         kept.keep("c", 0, 'e').expect("forgets");
         assert!(matches!(kept.of("c"), Err(Fault::Misuse(_))));
         assert_eq!(kept.of("a"), Ok(&(2, 'd')));
+        kept.keep("c", MAX_KEPT_WIRES - 3, 'c').expect("room");
+        kept.forget(|name| name == "c");
+        assert_eq!(kept.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["a", "b"]);
+        kept.keep("d", MAX_KEPT_WIRES - 3, 'd').expect("what is forgotten makes room");
     }
 }

@@ -227,17 +227,22 @@ fn one_bit(is_new: bool) -> MemoryUse {
     MemoryUse { name, layout, bits: 1, is_new, is_kept: true, lives: Vec::new() }
 }
 
-/// A side that holds a memory as another job left it, or as one more job did, is refused at the agreement, on both sides.
+/// A side that holds a memory as another job left it, or as one more job did, is refused at the agreement, on both sides; so is its end.
 #[test]
 fn sides_that_hold_other_versions_of_a_memory_run_nothing() {
     let config: SessionConfig = "plain".parse().expect("a backend");
-    for (own, other) in [([1, 2], [1, 3]), ([1, 1], [1, 0])] {
+    let steps: [fn(&mut Session) -> Result<(), Fault>; 2] = [
+        |session| session.run(&GoesOn).map(|outcome| outcome.output),
+        |session| session.end_memory("m").map(drop),
+    ];
+    let unlike = [([1, 2], [1, 3]), ([1, 1], [1, 0])];
+    for (step, (own, other)) in steps.iter().flat_map(|step| unlike.map(|jobs| (step, jobs))) {
         let party = |channel, role, jobs: [u8; 2]| {
             let mut session = Session::open(channel, role, &config)?;
             for job in jobs.into_iter().filter(|job| *job > 0) {
                 session.memories.left(vec![one_bit(false)], crate::RamStates::new(), [job; 32]);
             }
-            session.run(&GoesOn).map(|outcome| outcome.output)
+            step(&mut session)
         };
         let (garbler, evaluator) = mem_pair();
         let ends = std::thread::scope(|scope| {

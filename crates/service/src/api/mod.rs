@@ -214,6 +214,7 @@ fn paths() -> Vec<(&'static [Role], OpenApiRouter<App>)> {
             new()
                 .routes(routes!(owner::approve))
                 .routes(routes!(owner::withdraw))
+                .routes(routes!(owner::end_memory))
                 .routes(routes!(owner::bind)),
         ),
         (&[Operator], new().routes(routes!(owner::lift)).routes(routes!(owner::line))),

@@ -220,6 +220,28 @@ pub(super) async fn lift(State(app): State<App>) -> Answer<Status> {
     Ok(Json(app.call(|service| service.lift()).await?))
 }
 
+/// Ends a memory that outlives jobs, on both sides: what is kept of it is wiped, and its name is free. The status lists those that there are.
+#[utoipa::path(
+    post, path = "/v1/memories/{name}/end", tag = "service", security(("token" = [])),
+    params(("name" = String, Path, description = "Its name.")),
+    responses(
+        (status = 200, description = "The service.", body = Status),
+        (status = 404, description = "There is no such memory.", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "A job that runs has it, or no session is open.", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "It is refused.", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn end_memory(
+    State(app): State<App>,
+    Named(name): Named<String>,
+) -> Answer<Status> {
+    let _room = app.may_wait()?;
+    let mut status = app.call(move |service| service.end_memory(&name)).await?;
+    // Of proof that the peer has cheated operators and auditors hear.
+    status.peer.cheated = None;
+    Ok(Json(status))
+}
+
 /// Measures the line to the peer, over the link: at most 8 MiB each way, mostly within a second. What was measured in the last 5 s is said again.
 #[utoipa::path(
     post, path = "/v1/peer/line", tag = "service", security(("token" = [])),

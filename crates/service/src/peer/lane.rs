@@ -12,8 +12,8 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use cenote_engine::{
-    Evidence, Fault, MOST_POOLS, ModuleJob, ModuleJobs, NamedMemories, Outcome, Role, Session,
-    has_bound_left, memory_uses,
+    Evidence, Fault, HeldMemory, MOST_POOLS, ModuleJob, ModuleJobs, NamedMemories, Outcome, Role,
+    Session, has_bound_left, memory_uses,
 };
 use cenote_job::json;
 use cenote_net::{Channels, Handshake, Tag};
@@ -147,6 +147,16 @@ impl Lane {
     /// What its session holds for later jobs.
     pub(crate) fn memories(&self) -> NamedMemories {
         lock(&self.state).memories.clone()
+    }
+
+    /// What its session holds under this name.
+    pub(crate) fn held(&self, name: &str) -> Option<HeldMemory> {
+        lock(&self.state).memories.list().find(|memory| memory.name == name).cloned()
+    }
+
+    /// Whether jobs run in it now.
+    pub(crate) fn is_ready(&self) -> bool {
+        lock(&self.state).state == "ready"
     }
 
     /// Its session is over: what that held may go on in the next one.
@@ -526,6 +536,12 @@ fn lead(inner: &Inner, lane: &Lane, session: &mut Session, breaks: u64) -> Resul
         if broken || inner.is_stopping() || inner.peer_is_stopping() {
             return send(session, &Order::End);
         }
+        if let Some(name) = inner.next_ending(lane, session.memories()) {
+            send(session, &Order::EndMemory(name.clone()))?;
+            end_memory(inner, lane, session, &name)?;
+            saved = made(session);
+            continue;
+        }
         match inner.next_jobs(lane) {
             jobs if !jobs.is_empty() => {
                 lead_jobs(inner, lane, session, &jobs)?;
@@ -590,6 +606,7 @@ fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault
             Order::End => return Ok(()),
             Order::Save => session.save()?,
             Order::Run(ids) => follow_jobs(inner, lane, session, &ids)?,
+            Order::EndMemory(name) => end_memory(inner, lane, session, &name)?,
         }
         look(lane, session);
     }
@@ -600,8 +617,19 @@ fn ordered(inner: &Inner, lane: &Lane, bytes: &[u8]) -> Result<Order, Fault> {
     let order = Order::decode(bytes)?;
     match &order {
         Order::Run(ids) if !inner.go_together(ids, lane) => Err(REFUSED),
+        Order::EndMemory(name) if lane.held(name).is_none() => Err(REFUSED),
         _ => Ok(order),
     }
+}
+
+/// A memory ends on this side, as on the peer's. Those that go on are saved at once: what was saved before goes no further.
+fn end_memory(inner: &Inner, lane: &Lane, session: &mut Session, name: &str) -> Result<(), Fault> {
+    let memory = session.end_memory(name)?;
+    look(lane, session);
+    let noted = inner.note_end(&memory).map_err(|error| Fault::Storage(error.to_string()));
+    let saved = noted.and_then(|()| session.save());
+    inner.has_ended(name);
+    saved
 }
 
 fn follow_jobs(

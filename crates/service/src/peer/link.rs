@@ -82,6 +82,7 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
         let nothing = news.offers.is_empty()
             && news.cancelled.is_empty()
             && news.declined.is_empty()
+            && news.ends.is_empty()
             && !news.measure;
         if let Some((at, stopping)) = said
             && nothing
@@ -114,6 +115,7 @@ fn tell(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(
 pub(crate) fn answered(inner: &Inner, news: &News, answer: &Answer) -> Result<(), ServiceError> {
     inner.heard_head(answer.head);
     inner.told_cancelled(&news.cancelled);
+    inner.told_ends(&news.ends);
     let mut declined = lock(&inner.declined);
     let told = news.declined.len().min(declined.len());
     drop(declined.drain(..told));
@@ -147,7 +149,7 @@ pub(crate) fn news(inner: &Inner, first: bool) -> Result<News, ServiceError> {
     let most = cancelled.len().min(MOST_TOLD);
     let cancelled = cancelled.drain(..most).collect();
     let declined = lock(&inner.declined).iter().take(MOST_TOLD).cloned().collect();
-    Ok(News { offers, cancelled, declined, ..own })
+    Ok(News { offers, cancelled, declined, ends: inner.ends_to_tell(), ..own })
 }
 
 fn hear(inner: &Inner, channel: &mut Channel, backoff: &mut Backoff) -> Result<(), Fault> {
@@ -178,6 +180,7 @@ pub(crate) fn heard(inner: &Inner, news: &News) -> Result<Answer, ServiceError> 
     for declined in &news.declined {
         inner.declined_by_peer(&declined.id, declined.why)?;
     }
+    inner.peer_ends(&news.ends);
     let mut gone = Vec::new();
     if let Some(open) = &news.open {
         jobs::drop_unnamed(&inner.db, open)?;

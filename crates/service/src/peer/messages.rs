@@ -40,6 +40,9 @@ pub(crate) const MOST_NAMES: usize = 20_000;
 pub(crate) const MOST_RUN: usize = 32;
 /// Jobs in a message that are taken back, and that are declined.
 pub(crate) const MOST_TOLD: usize = 4_000;
+/// Memories in a message that are to end, and bytes of the name of one.
+pub(crate) const MOST_ENDS: usize = 64;
+pub(crate) const MAX_MEMORY: usize = 256;
 /// Public parameters of a job, and bytes of each name and value.
 pub(crate) const MOST_PARAMETERS: usize = 16;
 pub(crate) const MAX_PARAMETER: usize = 256;
@@ -59,6 +62,8 @@ pub(crate) struct News {
     pub(crate) declined: Vec<Declined>,
     /// All open jobs of its owner, once after each connection: whatever is not among them is not wanted.
     pub(crate) open: Option<Vec<String>>,
+    /// Memories that its owner ends, where the other side leads.
+    pub(crate) ends: Vec<String>,
     /// It is about to stop: the leader ends its lanes.
     pub(crate) stopping: bool,
     /// Its owner asks how fast the line is: measured behind the answer, if that agrees.
@@ -184,10 +189,12 @@ impl News {
         let named = news.cancelled.iter().chain(declined).chain(news.open.iter().flatten());
         let few = news.offers.len() <= MOST_OFFERS
             && news.cancelled.len().max(news.declined.len()) <= MOST_TOLD
+            && news.ends.len() <= MOST_ENDS
             && news.open.as_ref().is_none_or(|open| open.len() <= MOST_NAMES);
         let sound = few
             && named.chain(news.offers.iter().map(|offer| &offer.id)).all(|id| is_id(id))
-            && news.offers.iter().all(is_sound);
+            && news.offers.iter().all(is_sound)
+            && news.ends.iter().all(|name| is_memory(name));
         if sound { Ok(news) } else { Err(REFUSED) }
     }
 }
@@ -207,6 +214,11 @@ impl Answer {
 /// Whether this is an id of a job: 32 hexadecimal digits in their only form.
 pub(crate) fn is_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c))
+}
+
+/// Whether a memory may have this name.
+fn is_memory(name: &str) -> bool {
+    (1..=MAX_MEMORY).contains(&name.len()) && !name.chars().any(char::is_control)
 }
 
 /// Whether parameters are within the limits.
@@ -230,6 +242,8 @@ pub(crate) enum Order {
     Save,
     /// Both put everything away; the session is over.
     End,
+    /// Both forget the memory of this name, and save the others.
+    EndMemory(String),
 }
 
 const ID_LEN: usize = 16;
@@ -245,6 +259,7 @@ impl Order {
             Order::Run(ids) => [&[1], ids.as_flattened()].concat(),
             Order::Save => vec![2],
             Order::End => vec![3],
+            Order::EndMemory(name) => [&[4], name.as_bytes()].concat(),
         }
     }
 
@@ -254,6 +269,10 @@ impl Order {
             [3] => Ok(Order::End),
             [1, ids @ ..] => match ids.as_chunks() {
                 (ids, []) if (1..=MOST_RUN).contains(&ids.len()) => Ok(Order::Run(ids.to_vec())),
+                _ => Err(REFUSED),
+            },
+            [4, name @ ..] => match str::from_utf8(name) {
+                Ok(name) if is_memory(name) => Ok(Order::EndMemory(name.to_owned())),
                 _ => Err(REFUSED),
             },
             _ => Err(REFUSED),
@@ -330,9 +349,13 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_read_and_nothing_else() {
-        let news = News { offers: vec![offer()], stopping: true, ..News::default() };
+        let ends = vec!["sums".to_owned()];
+        let news = News { offers: vec![offer()], ends, stopping: true, ..News::default() };
         assert_eq!(News::decode(&encode(&news).unwrap()).unwrap(), news);
-        let wrong: [fn(&mut News); 7] = [
+        let wrong: [fn(&mut News); 10] = [
+            |news| news.ends.push(String::new()),
+            |news| news.ends.push("m\n".into()),
+            |news| news.ends = vec!["m".into(); MOST_ENDS + 1],
             |news| news.declined.push(Declined { id: "x".into(), why: Refusal::Over }),
             |news| news.offers[0].id.push('0'),
             |news| news.offers[0].id.make_ascii_uppercase(),
@@ -373,7 +396,8 @@ mod tests {
 
     #[test]
     fn orders_and_verdicts_have_one_form() {
-        for order in [Order::Run(vec![[5; 16]; MOST_RUN]), Order::Save, Order::End] {
+        let memory = Order::EndMemory("m".repeat(MAX_MEMORY));
+        for order in [Order::Run(vec![[5; 16]; MOST_RUN]), Order::Save, Order::End, memory] {
             let bytes = order.encode();
             assert!(bytes.len() <= MAX_ORDER);
             assert_eq!(Order::decode(&bytes).unwrap(), order);
@@ -382,7 +406,7 @@ mod tests {
         }
         let none = Order::Run(vec![]).encode();
         let many = Order::Run(vec![[5; 16]; MOST_RUN + 1]).encode();
-        for bytes in [&[][..], &[9], &none, &many] {
+        for bytes in [&[][..], &[9], &none, &many, &[4], &[4, 0xff], b"\x04m\n"] {
             assert!(Order::decode(bytes).is_err());
         }
         let all: Vec<Verdict> = Refusal::ALL.map(Verdict::Refused).into_iter().collect();

@@ -375,6 +375,13 @@ impl Live for JimuSession {
         })
     }
 
+    fn forget(&mut self, are_gone: &dyn Fn(&str) -> bool) {
+        match &mut self.core.side {
+            Side::Garbler(side) => side.kept.forget(are_gone),
+            Side::Evaluator(side) => side.kept.forget(are_gone),
+        }
+    }
+
     fn occupancy(&self) -> Option<Occupancy> {
         Some(match &self.core.side {
             Side::Garbler(side) => side.depot.occupancy(),

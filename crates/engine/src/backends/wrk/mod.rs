@@ -308,6 +308,10 @@ impl Live for WrkSession {
         self.core.depot.change_memories()
     }
 
+    fn forget(&mut self, are_gone: &dyn Fn(&str) -> bool) {
+        self.core.kept.forget(are_gone);
+    }
+
     fn saved_memories(&mut self) -> Result<NamedMemories, Fault> {
         let mut saved = Stored::default();
         self.core.depot.memories(|place| saved = std::mem::take(place));

@@ -285,6 +285,10 @@ impl Live for YaoSession {
     fn promise(&self) -> Promise {
         YaoSession::promises(&self.params)
     }
+
+    fn forget(&mut self, are_gone: &dyn Fn(&str) -> bool) {
+        self.kept.forget(are_gone);
+    }
 }
 
 /// One party of one request. A wire is its label: L_0 at the garbler, the active one at the evaluator.
