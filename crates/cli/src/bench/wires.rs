@@ -27,9 +27,13 @@ enum Part {
     Outputs,
 }
 
-/// The jobs of a session.
-const PARTS: [Part; 3] =
-    [Part::Inputs(Role::Garbler), Part::Inputs(Role::Evaluator), Part::Outputs];
+/// The jobs of a session. The first is not measured: it leaves what the others leave, shares that were made for more inputs than came.
+const PARTS: [Part; 4] = [
+    Part::Inputs(Role::Garbler),
+    Part::Inputs(Role::Garbler),
+    Part::Inputs(Role::Evaluator),
+    Part::Outputs,
+];
 
 pub(super) fn command(args: &BenchWiresArgs, format: Format) -> Result<Reply, Failure> {
     let wires = args.wires as usize;
@@ -55,14 +59,14 @@ pub(super) fn command(args: &BenchWiresArgs, format: Format) -> Result<Reply, Fa
 /// Jobs with inputs from agreement to result, what they make included; outputs from the time when all that they hang on is there.
 fn figures(both: &Both, wires: usize) -> Value {
     let mut figures = summary::times(both);
-    let jobs = summary::jobs(both);
+    let jobs = summary::jobs(both).split_off(1);
     let wires = wires as f64;
     let (names, fill) = (["garbler_input", "evaluator_input", "output"], summary::fill(both));
-    // The last job begins like the first one.
+    // The last job begins like this one.
     let before = jobs.first().map_or(0, |job| job.bytes);
-    for ((name, part), job) in names.into_iter().zip(PARTS).zip(&jobs) {
+    for ((name, part), job) in names.into_iter().zip(&PARTS[1..]).zip(&jobs) {
         let bytes =
-            if part == Part::Outputs { job.bytes.saturating_sub(before) } else { job.bytes };
+            if *part == Part::Outputs { job.bytes.saturating_sub(before) } else { job.bytes };
         let seconds = (job.seconds - job.start_s).max(1e-9);
         figures.insert(format!("{name}s_per_s"), json!(wires / seconds));
         figures.insert(format!("bytes_per_{name}"), json!(bytes as f64 / wires));
@@ -175,7 +179,7 @@ mod tests {
                 assert_eq!(ones(&part.expected(wires)), ones(&inputs), "{part:?} {wires}");
             }
         }
-        let [x, y, _] = PARTS.map(|part| part.inputs(300));
+        let [_, x, y, _] = PARTS.map(|part| part.inputs(300));
         assert_ne!(x, y);
         assert_eq!(Part::Outputs.expected(300), x);
     }
