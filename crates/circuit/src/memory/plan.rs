@@ -215,10 +215,10 @@ impl Plan {
         }
         let filled = if needs.is_given { (0..count).map(|tree| up(tree) as u128).sum() } else { 0 };
         let operations = u128::from(needs.accesses) * count as u128 + filled;
-        let stash = stash(needs.epsilon, operations);
         let mut trees: Vec<TreeShape> = Vec::with_capacity(count);
         for tree in 0..count {
             let width = trees.last().map_or(needs.width, |below| below.position() << factor);
+            let stash = stash(needs.epsilon, operations, up(tree));
             trees.push(TreeShape::new(up(tree), width, BUCKET, stash));
         }
         Some(Plan { needs, layout, trees, levels: Vec::new() })
@@ -484,14 +484,20 @@ pub enum Kind {
     Update,
 }
 
-/// Slots of a stash that overflows with a probability of at most 2^-epsilon in so many operations.
+/// Slots of the stash of a tree of so many blocks that overflows with a probability of at most 2^-epsilon in so many operations.
 ///
 /// After the first of the two evictions of an operation there are more than r blocks in the stash with a probability of at most
-/// 2^-(6 + 4 r / 3), for any memory with leaves for all of its blocks and buckets of two: measured, not proved (docs/protocols/ram.md).
-fn stash(epsilon: u32, operations: u128) -> usize {
+/// 2^-(6 + 4 r / 3), with more than [`SMALL`] blocks 2^-(6 + r), for any memory with leaves for all of its blocks and buckets of two: measured,
+/// not proved (docs/protocols/ram.md).
+fn stash(epsilon: u32, operations: u128, blocks: usize) -> usize {
     let log2 = u128::BITS - operations.max(1).saturating_sub(1).leading_zeros();
-    (3 * (epsilon + log2).saturating_sub(6)).div_ceil(4).max(2) as usize
+    let bits = (epsilon + log2).saturating_sub(6);
+    let slots = if blocks <= SMALL { (3 * bits).div_ceil(4) } else { bits };
+    slots.max(2) as usize
 }
+
+/// Blocks of a tree up to which a stash falls off by 4/3 of a bit a block, with a margin.
+const SMALL: usize = 1 << 14;
 
 /// Sizes of one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

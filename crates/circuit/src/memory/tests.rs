@@ -552,6 +552,11 @@ fn stashes_are_made_for_all_operations() {
     assert_eq!(stash((1 << 19) - 12, true, 40, nested(2, 1)), 41);
     assert_eq!(stash((1 << 19) - 11, true, 40, nested(2, 1)), 42);
     assert_eq!(stash(1, false, 0, FLAT), 2);
+    // With more than 2^14 blocks a bit for each.
+    let large = |blocks| Plan::new(Needs::new(blocks, 1, 1 << 20), FLAT).unwrap().trees[0].stash;
+    assert_eq!([1 << 14, (1 << 14) + 1].map(large), [41, 54]);
+    let two = Plan::new(Needs::new(1 << 15, 1, 1 << 20), nested(2, 1)).unwrap();
+    assert_eq!([two.trees[0].stash, two.trees[1].stash], [55, 42]);
     // More than 2^64 operations.
     assert_eq!(stash(u64::MAX, false, 128, FLAT), (3 * (128 + 64 - 6) as usize).div_ceil(4));
     assert_eq!(
