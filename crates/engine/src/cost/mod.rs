@@ -43,6 +43,17 @@ pub struct Items {
     pub pool: u64,
 }
 
+/// Numbers of which no one may come twice in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// What they number.
+    pub what: &'static str,
+    /// How many the session uses.
+    pub used: u64,
+    /// Bits that they have.
+    pub bits: u32,
+}
+
 /// The work of a session with one computation: opening, everything that is made ahead, the
 /// computation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -55,6 +66,9 @@ pub struct Plan {
     pub online: Flow,
     /// Items of pools.
     pub items: Vec<Items>,
+    /// Numbers that are used up.
+    #[serde(skip)]
+    pub numbers: Vec<Numbers>,
     /// ANDs of accesses to tables, in trees or not, which are among those of the program.
     pub access_ands: u64,
     /// Work of making them, in units of the backend: leaky ANDs or hashed wires.

@@ -88,6 +88,13 @@ pub fn strips(params: &JimuParams, shape: Shape, items: usize) -> usize {
     wires.sum::<usize>() * wire(params) + items * 16 * shape.table_blocks()
 }
 
+/// Numbers of wires that a batch of fresh items takes, those of filled vectors and of sacrificed ones included.
+#[must_use]
+pub fn numbers(params: &JimuParams, shape: Shape, items: usize) -> usize {
+    let tables = items * 16 * shape.table_blocks();
+    (strips(params, shape, items) - tables + closing(params)) / wire(params)
+}
+
 /// Wires without tables (`jimu.strip`).
 #[must_use]
 pub fn plain_strips(params: &JimuParams, wires: usize) -> usize {
@@ -369,6 +376,12 @@ mod tests {
             assert_eq!(made(Shape::AND, 64), 64 * (3 * wire(&params) + 144));
             assert_eq!(made(Shape::MUXES[0], 1), 3 * 64 * wire(&params) + 64 * 144);
             assert_eq!(plain_strips(&params, 60), 64 * wire(&params));
+            // Numbers are those of all wires whose corrections are sent.
+            let closed = closing(&params) / wire(&params);
+            assert!(closed > 0 && closed.is_multiple_of(LANES));
+            let numbered = |shape, items| numbers(&params, shape, items) - closed;
+            assert_eq!([1, 64, 65].map(|items| numbered(Shape::AND, items)), [64, 192, 256]);
+            assert_eq!(numbered(Shape::MUXES[0], 1), 3 * 64);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::backends::jimu::costs::{self, InputBatch};
 use crate::backends::jimu::garbled_core::Shape;
 use crate::backends::jimu::params::row_bytes;
 use crate::backends::jimu::{JimuParams, MAX_PIECE, PoolSpec, input_check};
-use crate::cost::{Demand, Flow, Items, Plan, packed};
+use crate::cost::{Demand, Flow, Items, Numbers, Plan, packed};
 use crate::parts::chunk::{CHUNK_ANDS, CHUNK_GATES};
 use crate::party::Receivers;
 
@@ -141,11 +141,14 @@ fn supply(params: &JimuParams, shape: Shape, pool: &PoolSpec, taken: u64, plan: 
     }
     let rate = pool.check_rate();
     let hashed = |items: usize| (shape.wires() * items) as f64;
+    let numbered = |items: usize| costs::numbers(params, shape, items) as u64;
+    let mut numbers = 0u64;
     let mut missing = pool.capacity as f64;
     while missing > 0.5 {
         let fresh = pool.fresh(missing.ceil() as usize);
         plan.then(Phase::Preprocess, items(params, shape, pool, fresh));
         plan.made += hashed(fresh);
+        numbers += numbered(fresh);
         missing -= fresh as f64 * (1.0 - rate);
     }
     let survivors = pool.batch as f64 * (1.0 - rate);
@@ -158,6 +161,9 @@ fn supply(params: &JimuParams, shape: Shape, pool: &PoolSpec, taken: u64, plan: 
         // The garbler makes and hashes the whole pool again for every batch.
         plan.made += refills as f64 * hashed(pool.capacity);
     }
+    let used = numbers.saturating_add(refills.saturating_mul(numbered(pool.batch)));
+    let what = if shape == Shape::AND { "wires of ANDs" } else { "wires of cores" };
+    plan.numbers.push(Numbers { what, used, bits: u64::BITS });
     let what = if shape == Shape::AND { "garbled ANDs" } else { "garbled cores" };
     let width = shape.ands() as u32;
     let fresh = refills.saturating_mul(pool.batch as u64);

@@ -9,7 +9,7 @@ use crate::backends::wrk::bucket::folded_len;
 use crate::backends::wrk::packed::packed_bytes;
 use crate::backends::wrk::slices::{MOST_SHARES, Place, Slices};
 use crate::backends::wrk::supply::{MAX_TAKE, SPARE_SHARES};
-use crate::cost::{Demand, Flow, Items, Pieces, Plan, packed};
+use crate::cost::{Demand, Flow, Items, Numbers, Pieces, Plan, packed};
 use crate::parts::chunk::CHUNK_ANDS;
 
 /// Bytes of a MAC or a key, which a share of a slice has until there are leaky ANDs. Over a short line three slices have MACs, one of them
@@ -50,6 +50,9 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
     plan.then(Phase::Preprocess, self::refills(params, ands));
     plan.compute(demand, chunks(demand), 16);
     plan.items.push(Items { what: "leaky ANDs", width: 1, made, pool });
+    // Two keys a half gate, and one in each direction a leaky AND: `mitccrh` counts them.
+    let keys = [("keys of half gates", ands.saturating_mul(2)), ("keys of leaky ANDs", made)];
+    plan.numbers.extend(keys.map(|(what, used)| Numbers { what, used, bits: u64::BITS }));
     (plan.made, plan.evaluated) = (made as f64, ands as f64);
     plan.memory = LIVE.map(|live| memory(params, demand, live, pool, refills > 0));
     plan.pieces = (refills > 0).then(|| pieces(params));
