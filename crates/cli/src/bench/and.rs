@@ -38,13 +38,14 @@ pub(super) fn command(args: &BenchAndArgs, format: Format) -> Result<Reply, Fail
     Ok(summary::reply(results.collect::<Result<_, Failure>>()?))
 }
 
-/// Rates of a job of `ands` ANDs.
+/// Rates of jobs of `ands` ANDs each, the steady ones of the last.
 pub(super) fn figures(both: &Both, ands: u64) -> Value {
     let mut figures = summary::times(both);
     let ands = ands as f64;
-    figures.insert("ands_per_s".into(), json!(ands / summary::after_setup(both)));
-    figures.insert("online_ands_per_s".into(), json!(ands / summary::online(both)));
-    figures.insert("bytes_per_and".into(), json!(summary::bytes(both) as f64 / ands));
+    let all = ands * both.garbler.jobs.len() as f64;
+    figures.insert("ands_per_s".into(), json!(all / summary::after_setup(both)));
+    figures.insert("online_ands_per_s".into(), json!(all / summary::online(both)));
+    figures.insert("bytes_per_and".into(), json!(summary::bytes(both) as f64 / all));
     if let Some((fill_s, fill_bytes)) = summary::fill(both) {
         let job = summary::last_job(both);
         figures.insert("fill_s".into(), json!(fill_s));

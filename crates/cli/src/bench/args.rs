@@ -16,8 +16,12 @@ use crate::exit::Failure;
 pub(crate) enum BenchCommand {
     /// A stream of ANDs with XORs between: half of it one chain, half wide.
     And(BenchAndArgs),
+    /// What days of that stream make, use and send, by the plan of a session; no party runs it.
+    Days(BenchDaysArgs),
     /// The stream of ANDs by one party alone, with one thread and with several, against a recorded peer.
     Threads(BenchThreadsArgs),
+    /// Inputs of either party, and outputs to both.
+    Wires(BenchWiresArgs),
     /// AES-128 under the garbler's key on the evaluator's blocks.
     Aes(BenchAesArgs),
     /// Correlated oblivious transfers in one direction.
@@ -96,6 +100,24 @@ pub(crate) struct BenchAndArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct BenchDaysArgs {
+    /// Days without an end of the session.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=3650))]
+    pub(crate) days: u16,
+    /// ANDs a second, as `bench and` measures them.
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_negative_numbers = true)]
+    pub(crate) ands_per_s: f64,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+}
+
+/// ANDs a second: a session numbers those of ten years.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (1e-3..=1e9).contains(rate));
+    rate.ok_or_else(|| "a number from 0.001 to 1e9 is expected".to_owned())
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct BenchThreadsArgs {
     /// ANDs of the stream.
     #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
@@ -108,6 +130,17 @@ pub(crate) struct BenchThreadsArgs {
     pub(crate) repeat: u32,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchWiresArgs {
+    /// Input bits of each party, and output bits.
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub(crate) wires: u32,
+    #[command(flatten)]
+    pub(crate) security: BenchSecurityArgs,
+    #[command(flatten)]
+    pub(crate) line: BenchLineArgs,
 }
 
 #[derive(Args, Debug)]
@@ -132,6 +165,9 @@ pub(crate) struct BenchHammingArgs {
     /// Bits of each string.
     #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub(crate) bits: u32,
+    /// Run the job once before the one that is measured, so that this finds all pools full.
+    #[arg(long)]
+    pub(crate) warm: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -146,6 +182,9 @@ pub(crate) struct BenchSortArgs {
     /// Bits of a number.
     #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) width: u8,
+    /// Run the job once before the one that is measured, so that this finds all pools full.
+    #[arg(long)]
+    pub(crate) warm: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -163,6 +202,9 @@ pub(crate) struct BenchEditArgs {
     /// Only the first ROWS of the N rows of the table; the reply predicts the whole.
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) rows: Option<u32>,
+    /// Run the job once before the one that is measured, so that this finds all pools full.
+    #[arg(long)]
+    pub(crate) warm: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -288,19 +330,41 @@ pub(crate) struct BenchOramArgs {
     /// Accesses, each of which reads and writes a row.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
     pub(crate) accesses: u64,
-    /// One tree, whose positions are scanned; without any of these three, what takes least.
-    #[arg(long, conflicts_with_all = ["recursive", "sqrt"])]
+    /// Begin with given rows, the garbler's input, in place of zeros.
+    #[arg(long)]
+    pub(crate) given: bool,
+    /// Every access goes over all rows; without any of these, what takes least.
+    #[arg(long, group = "layout")]
+    pub(crate) scan: bool,
+    /// One tree, whose positions are scanned.
+    #[arg(long, group = "layout")]
     pub(crate) flat: bool,
     /// Trees that hold the positions of one another, so many as take least.
-    #[arg(long, conflicts_with = "sqrt")]
+    #[arg(long, group = "layout")]
     pub(crate) recursive: bool,
+    /// Trees that hold so many positions of one another in a block, a power of two.
+    #[arg(long, value_name = "POSITIONS", group = "layout", requires = "cutoff", value_parser = power_of_two)]
+    pub(crate) factor: Option<u32>,
+    /// With `--factor`: a tree is added while there are more positions than this; what is left is scanned.
+    #[arg(long, value_name = "POSITIONS", requires = "factor", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cutoff: Option<u32>,
     /// Square-root ORAM, with levels and a period that take least.
-    #[arg(long)]
+    #[arg(long, group = "layout")]
     pub(crate) sqrt: bool,
+    /// Run the job once before the one that is measured, so that this finds all pools full.
+    #[arg(long)]
+    pub(crate) warm: bool,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
     pub(crate) line: BenchLineArgs,
+}
+
+/// Positions in a block of a tree of positions.
+fn power_of_two(text: &str) -> Result<u32, String> {
+    let factor = text.parse().ok().filter(|factor: &u32| factor.is_power_of_two());
+    let factor = factor.filter(|factor| (2..=1 << 16).contains(factor));
+    factor.ok_or_else(|| "a power of two from 2 to 65536 is expected".to_owned())
 }
 
 #[derive(Args, Debug)]

@@ -1,10 +1,11 @@
 //! `cenote bench`: both parties as processes of their own on this machine, one core each; the optimiser,
-//! the compilation of programs and the limits of the machine have no parties.
+//! the compilation of programs, the counters of days and the limits of the machine have no parties.
 
 pub(crate) mod aes;
 pub(crate) mod and;
 pub(crate) mod args;
 mod compile;
+mod days;
 mod limits;
 mod made;
 pub(crate) mod module;
@@ -17,6 +18,7 @@ mod service;
 mod stream;
 mod summary;
 mod threads;
+pub(crate) mod wires;
 
 use cenote_engine::{Role, SessionConfig};
 use cenote_net::Identity;
@@ -35,7 +37,9 @@ use crate::workers::{Both, LineSpec, Spec, Task, run_pair};
 pub(crate) fn command(bench: BenchCommand, format: Format) -> Result<Reply, Failure> {
     match bench {
         BenchCommand::And(args) => and::command(&args, format),
+        BenchCommand::Days(args) => days::command(&args),
         BenchCommand::Threads(args) => threads::command(&args),
+        BenchCommand::Wires(args) => wires::command(&args, format),
         BenchCommand::Aes(args) => aes::command(&args, format),
         BenchCommand::Ot(args) => ot::command(&args, format),
         BenchCommand::PoolFill(args) => pool_fill::command(&args, format),

@@ -29,31 +29,32 @@ pub(crate) enum Work {
 }
 
 pub(super) fn hamming(args: &BenchHammingArgs, format: Format) -> Result<Reply, Failure> {
-    command(Work::Hamming { bits: args.bits }, None, &args.security, &args.line, format)
+    command(Work::Hamming { bits: args.bits }, None, args.warm, &args.security, &args.line, format)
 }
 
 pub(super) fn sort(args: &BenchSortArgs, format: Format) -> Result<Reply, Failure> {
     let work = Work::Sort { n: args.n, width: u32::from(args.width) };
-    command(work, None, &args.security, &args.line, format)
+    command(work, None, args.warm, &args.security, &args.line, format)
 }
 
 pub(super) fn edit(args: &BenchEditArgs, format: Format) -> Result<Reply, Failure> {
     let (n, bits) = (args.n, u32::from(args.bits));
     let whole = Work::Edit { rows: n, columns: n, bits };
     let Some(rows) = args.rows else {
-        return command(whole, None, &args.security, &args.line, format);
+        return command(whole, None, args.warm, &args.security, &args.line, format);
     };
     if rows > n {
         return Err(Failure::bad_input(format!("--rows {rows}: the table has {n} rows")));
     }
     let slice = Work::Edit { rows, columns: n, bits };
-    command(slice, Some(whole), &args.security, &args.line, format)
+    command(slice, Some(whole), args.warm, &args.security, &args.line, format)
 }
 
-/// Measures `work`; `whole` is what it is a slice of.
+/// Measures `work`, a second run of it if `warm`; `whole` is what it is a slice of.
 fn command(
     work: Work,
     whole: Option<Work>,
+    warm: bool,
     security: &BenchSecurityArgs,
     line: &BenchLineArgs,
     format: Format,
@@ -62,7 +63,7 @@ fn command(
     let whole = whole.map(|whole| compile::stats(&whole.module()?)).transpose()?;
     let sessions = sessions(security, stats.ands)?;
     let setting = Setting::new(line)?;
-    let task = |config: &SessionConfig| Task::Module { work, config: *config };
+    let task = |config: &SessionConfig| Task::Module { work, warm, config: *config };
     let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected = vec![Some(hex_from_bits(&work.expected()))];
     let runs = measure(&tasks, &setting, line.repeat, format, |both| {
@@ -72,6 +73,7 @@ fn command(
     let results = sessions.iter().zip(runs).map(|(config, runs)| {
         let mut result = summary::session(config)?;
         result.insert("ands".into(), json!(stats.ands));
+        result.insert("warm".into(), json!(warm));
         result.extend(work.fields());
         result.extend(compile::gates(&stats));
         let figures = runs.iter().map(|both| figures(both, &stats, whole.as_ref())).collect();
@@ -103,6 +105,7 @@ pub(crate) fn party(
     channels: Channels,
     role: Role,
     work: Work,
+    warm: bool,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
     let module = work.module()?;
@@ -112,15 +115,15 @@ pub(crate) fn party(
     let ports = module.inputs().iter().zip(work.inputs());
     let own = ports.filter(|(port, _)| port.owner == role).map(|(_, bits)| bits).collect();
     let job = ModuleJob::new(&module, role, own)?.at(config.rho()).of_ands(ands);
-    one_job(channels, role, &config, &job)
+    jobs(channels, role, &config, &measured(&job, warm))
 }
 
-/// One party's session of a single job, whose pool is filled first.
-pub(super) fn one_job<J>(
+/// One party's session of jobs, one after the other, whose pool is filled before the first.
+pub(super) fn jobs<J>(
     channels: Channels,
     role: Role,
     config: &SessionConfig,
-    job: &J,
+    jobs: &[&J],
 ) -> Result<Report, Failure>
 where
     J: Job<Output = Vec<Option<Vec<bool>>>>,
@@ -130,11 +133,18 @@ where
     if config.has_pool() {
         report.fill = Some(Fill::of(&mut session, Session::fill)?);
     }
-    let outcome = session.run(job)?;
-    report.jobs.push(JobReport::of(&outcome));
+    for job in jobs {
+        let outcome = session.run(*job)?;
+        report.jobs.push(JobReport::of(&outcome));
+    }
     report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
+}
+
+/// A job, and before it the same for nothing if it is to find all pools full.
+pub(super) fn measured<J>(job: &J, warm: bool) -> Vec<&J> {
+    vec![job; 1 + usize::from(warm)]
 }
 
 impl Work {

@@ -7,7 +7,7 @@ use super::Setting;
 use crate::bench::args::BenchLineArgs;
 use crate::exit::Failure;
 use crate::output::Reply;
-use crate::workers::{Both, Report};
+use crate::workers::{Both, JobReport, Report};
 
 /// The fields that all benches share, for one run.
 pub(super) fn times(both: &Both) -> Map<String, Value> {
@@ -46,17 +46,31 @@ pub(super) fn fill(both: &Both) -> Option<(f64, u64)> {
 /// A job as both parties see it.
 pub(super) struct Job {
     pub(super) seconds: f64,
+    /// Of these, what comes before the part that is measured.
+    pub(super) start_s: f64,
     /// Of both directions.
     pub(super) bytes: u64,
 }
 
 /// The last job, agreement to result.
 pub(super) fn last_job(both: &Both) -> Job {
-    let [garbler, evaluator] = [&both.garbler, &both.evaluator]
-        .map(|report| report.jobs.last().cloned().unwrap_or_default());
-    Job {
-        seconds: garbler.wall_s.max(evaluator.wall_s).max(1e-9),
-        bytes: garbler.bytes_sent + evaluator.bytes_sent,
+    let last = |report: &Report| report.jobs.last().cloned().unwrap_or_default();
+    Job::of(&last(&both.garbler), &last(&both.evaluator))
+}
+
+/// All jobs.
+pub(super) fn jobs(both: &Both) -> Vec<Job> {
+    let pairs = both.garbler.jobs.iter().zip(&both.evaluator.jobs);
+    pairs.map(|(garbler, evaluator)| Job::of(garbler, evaluator)).collect()
+}
+
+impl Job {
+    fn of(garbler: &JobReport, evaluator: &JobReport) -> Job {
+        Job {
+            seconds: garbler.wall_s.max(evaluator.wall_s).max(1e-9),
+            start_s: garbler.start_s.max(evaluator.start_s),
+            bytes: garbler.bytes_sent + evaluator.bytes_sent,
+        }
     }
 }
 

@@ -84,6 +84,7 @@ fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure
         Task::And { ands, config, threads } => {
             bench::and::party(channels, role, ands, config, threads)
         }
+        Task::Wires { wires, config } => bench::wires::party(channels, role, wires, config),
         Task::Aes { blocks, jobs, warm, config } => {
             bench::aes::party(channels, role, blocks, jobs, warm, config)
         }
@@ -94,8 +95,10 @@ fn perform(task: Task, channels: Channels, role: Role) -> Result<Report, Failure
         Task::Mux { width, muxes, config } => {
             bench::mux::party(channels, role, width, muxes, config)
         }
-        Task::Oram { work, config } => bench::oram::party(channels, role, work, config),
-        Task::Module { work, config } => bench::module::party(channels, role, work, config),
+        Task::Oram { work, warm, config } => bench::oram::party(channels, role, work, warm, config),
+        Task::Module { work, warm, config } => {
+            bench::module::party(channels, role, work, warm, config)
+        }
     }
 }
 

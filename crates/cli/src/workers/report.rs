@@ -55,6 +55,8 @@ pub(crate) struct JobReport {
     /// The job alone: agreement to result.
     pub(crate) wall_s: f64,
     pub(crate) online_s: f64,
+    /// What of `wall_s` comes before the part that is measured, where there is such a part.
+    pub(crate) start_s: f64,
     pub(crate) bytes_sent: u64,
     pub(crate) rounds: u64,
     /// Hexadecimal outputs.
@@ -131,6 +133,7 @@ impl JobReport {
         JobReport {
             wall_s: total.time.as_secs_f64(),
             online_s: outcome.cost.phase(Phase::Online).time.as_secs_f64(),
+            start_s: 0.0,
             bytes_sent: total.bytes_sent,
             rounds: total.rounds,
             outputs: outcome.output.iter().map(|bits| bits.as_deref().map(hex_from_bits)).collect(),

@@ -52,6 +52,8 @@ pub(crate) enum Task {
     Run(RunSpec),
     /// The synthetic stream of ANDs.
     And { ands: u64, config: SessionConfig, threads: usize },
+    /// Inputs of either party, and outputs.
+    Wires { wires: usize, config: SessionConfig },
     /// Jobs of AES blocks.
     Aes { blocks: u32, jobs: u32, warm: bool, config: SessionConfig },
     /// Correlated OTs.
@@ -61,9 +63,9 @@ pub(crate) enum Task {
     /// Multiplexers.
     Mux { width: usize, muxes: u64, config: SessionConfig },
     /// Accesses to a memory.
-    Oram { work: oram::Work, config: SessionConfig },
+    Oram { work: oram::Work, warm: bool, config: SessionConfig },
     /// A program of the library.
-    Module { work: Work, config: SessionConfig },
+    Module { work: Work, warm: bool, config: SessionConfig },
 }
 
 /// A program or circuit and one party's values.
