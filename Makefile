@@ -50,7 +50,7 @@ gallery: setup ## docs/gallery.md, its figures and the notebooks, from the shipp
 	target/venv/bin/python -m programs.gallery
 	target/venv/bin/python -m programs.notebooks
 
-tables: setup ## docs/results.md: the paper's evaluation, measured here; TABLES=--quick to see that all runs, --large for the largest runs, --hour for an hour of seven days
+tables: setup ## docs/results.md: the paper's evaluation, measured here; TABLES=--quick to see that all runs, --large for the largest runs, --hour for an hour of seven days, --only 'Functions' for a section
 	$(CARGO) build --release --locked --package cenote-cli
 	test -x target/venv/bin/pip || python3 -m venv target/venv
 	target/venv/bin/pip install --quiet -r python/requirements-dev.txt

@@ -32,6 +32,7 @@ def test_everything_that_is_measured_has_the_paper_beside_it() -> None:
         for line in tables.LINES:
             assert len(tables.quoted(name, line)) == len(tables.POOLS)
     assert tables.quoted("access, recursive", "LAN") == ["15.4 s, 1.9 GB", "11.2 s, 1.08 GB"]
+    assert tables.quoted("access, recursive, factor 8, cut-off 256", "WAN") == ["83.2 s", "48 s"]
     assert tables.quoted("sort of 4,096 numbers", "WAN") == ["1,170 s", "663 s, 13.7 GB"]
 
 
@@ -39,17 +40,46 @@ def test_a_table_is_one() -> None:
     assert tables.table(["a", "b"], [[1, "x"]]) == "| a | b |\n| --- | --- |\n| 1 | x |\n"
 
 
-def test_large_runs_stay_on_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def fake(_: object) -> dict[str, object]:
+    return {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}}
+
+
+def test_large_runs_show_all_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "bench", lambda arguments: fake(arguments) | ({"gates": 5.9e9} if "edit" in arguments else {}))
+    text = tables.large(None)
+    assert "| 5.90 | 1.00 | 60 | 5 |" in text
+    # The stream has as many XORs.
+    assert "| 2.00 | 1.00 | 60 | 5 |" in text
+
+
+def test_a_section_is_measured_and_the_others_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setattr(tables, "PAGE", tmp_path / "page.md")
-    assert tables.large(False).startswith("With `TABLES=--large`")
     monkeypatch.setattr(tables, "machine", lambda: "a machine")
-    monkeypatch.setattr(
-        tables,
-        "bench",
-        lambda _: {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}},
-    )
-    once = tables.large(True)
-    assert once.startswith("a machine.\n")
-    assert "| 1.00 | 60 | 5 |" in once
-    tables.PAGE.write_text(f"# Page\n\n{tables.LARGE}{once}\n## Next\n\nmore\n", encoding="utf-8")
-    assert tables.large(False) == once
+    run = iter(range(100))
+    monkeypatch.setattr(tables, "SECTIONS", {title: lambda _: f"text {next(run)}\n" for title in ("One", "Large runs", "Two")})
+    tables.main([])
+    page = tables.PAGE.read_text(encoding="utf-8")
+    assert page.startswith(tables.head(False))
+    assert "\n## One\n\ntext 0\n\n## Large runs\n\nNot measured yet: " in page
+    assert page.endswith("\n## Two\n\ntext 1\n")
+    monkeypatch.setattr(tables, "machine", lambda: "another")
+    tables.main(["--only", "Two"])
+    assert tables.PAGE.read_text(encoding="utf-8") == page.replace("text 1", "another.\n\ntext 2")
+    tables.main(["--only", "La"])
+    once = tables.on_the_page("Large runs")
+    assert once == "another.\n\ntext 3\n"
+    # It stays when all is measured, but for what is asked for by itself.
+    tables.main([])
+    assert tables.on_the_page("Large runs") == once
+    assert [tables.on_the_page(title) for title in ("One", "Two")] == ["text 4\n", "text 5\n"]
+    tables.main(["--large"])
+    assert tables.on_the_page("Large runs") == "another.\n\ntext 7\n"
+    for none in ("Three", ""):
+        with pytest.raises(SystemExit):
+            tables.main(["--only", none])
+
+
+def test_the_page_has_all_sections() -> None:
+    page = tables.PAGE.read_text(encoding="utf-8")
+    titles = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+    assert titles == list(tables.SECTIONS)
