@@ -9,7 +9,7 @@ from ..survival.data import everybody
 from .program import follow_up
 from .reference import brought_in, numbered, patients, seen, seen_by_number, summed, visited
 from .reference import follow_up as reference
-from .standing import bring_in, sum_up, visit
+from .standing import enrol, sum_up, visit
 
 TREATMENTS = ("zidovudine", "zidovudine and didanosine", "zidovudine and zalcitabine", "didanosine")
 #: Number, day and event. One comes twice, one came too early to say anything new, one had the event before, one is in no trial.
@@ -47,7 +47,7 @@ def jobs():
     numbers = sorted(random.Random(2017).sample(range(10**9, 10**10), len(people)))
     table = numbered(numbers, people)
     rows = brought_in(table)
-    yield Example(bring_in, [table, 2**127 + 5, 77], True, lambda good: ["the table is in order" if good else "out of order"])
+    yield Example(enrol, [table, 2**127 + 5, 77], True, lambda good: ["the table is in order" if good else "out of order"])
     for number, day, event in [(numbers[350], 1240, 0), (numbers[40], 1100, 0), (numbers[350], 1290, 1), (numbers[0] - 1, 900, 1)]:
         visits = seen_by_number([(number, day, event)])
         expected = list(visited(rows, [number], visits))

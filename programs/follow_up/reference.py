@@ -67,7 +67,7 @@ def jobs():
 
     def sequence(kind, table, *visits):
         n, rows = len(table["number"]), brought_in(table)
-        made = [("bring_in", {"n": n}, [table, 2**127 + 5, 77], bool(rows))]
+        made = [("enrol", {"n": n}, [table, 2**127 + 5, 77], bool(rows))]
         for some in map(seen_by_number, visits):
             made.append(("visit", {"n": n, "q": len(some["number"])}, [some], list(visited(rows, some["number"], some))))
         return kind, [*made, ("sum_up", {"n": n}, [], list(summed(rows)))]

@@ -33,7 +33,7 @@ class Seen(cn.Record):
 
 
 @cn.program
-def bring_in(
+def enrol(
     table: Garbler[Array[Row, "n"]],
     ours: Garbler[UInt[128]],
     yours: Evaluator[UInt[128]],

@@ -235,7 +235,7 @@ def test_a_table_of_patients_keeps_what_visits_leave(alice, bob, agreed, monkeyp
 
     table = reference.numbered((7, 4_000_000_010, 9_434_765_919), [(0, 100, 0), (1, 200, 1), (2, 300, 0)])
     rows, n = reference.brought_in(table), 3
-    begun, seen, summed = standing.bring_in.compile(n=n), standing.visit.compile(n=n), standing.sum_up.compile(n=n)
+    begun, seen, summed = standing.enrol.compile(n=n), standing.visit.compile(n=n), standing.sum_up.compile(n=n)
     for client in (alice, bob):
         for program in (begun, seen, summed):
             client.register(program)
@@ -253,7 +253,7 @@ def test_a_table_of_patients_keeps_what_visits_leave(alice, bob, agreed, monkeyp
     sums = tuple(reference.summed(rows))
     assert alice.run(summed, timeout=LONG) == sums == ([0, 1, 1, 0], [100, 200, 320, 0])
     with pytest.raises(cn.JobRefused, match="no memory `trial`"):
-        bob.run(seen, visits=visits, timeout=LONG)
+        alice.run(summed, timeout=LONG)
     for client, approval in given:
         client.withdraw(approval)
 
