@@ -195,6 +195,11 @@ def test_a_memory_goes_into_functions_loops_and_maps():
         (lambda m, i: m[-1], "the place is -1"),
         (lambda m, i: m[1:3], "go through several with cn.range"),
         (lambda m, i: m[cn.Int[4](3)], "a place of type Int[4]"),
+        # Constants are public, also as words.
+        (lambda m, i: m[cn.UInt[4](9)], "`lookup`: the place is 9, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m[cn.UInt[4]([0, 5])], "`lookup`: the place is 5, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m.__setitem__(cn.UInt[4](9), 1), "`store`: the place is 9, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m.update(cn.UInt[4](9), lambda old: old), "`lookup`: the place is 9, but the table has 5 lanes, numbered from 0"),
         (lambda m, i: m.update(i, lambda old: cn.UInt[4](old)), "a row of this memory: UInt[8] meets UInt[4]"),
         (lambda m, i: list(m), "for i in cn.range(len(m)):"),
         (lambda m, i: m.__setitem__([1, 2], 3), "go through several with cn.range"),
