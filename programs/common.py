@@ -34,10 +34,10 @@ class Example:
         """What the program costs."""
         return self.compiled().cost()["ands"]
 
-    def simulate(self):
-        """The result of the compiled program, run in the clear in this process."""
+    def simulate(self, memories=None):
+        """The result of the compiled program, run in the clear in this process, on what is in these ``memories``."""
         compiled = self.compiled()
-        return compiled.simulate(dict(zip(compiled.inputs, self.inputs)), overflow=False).value
+        return compiled.simulate(dict(zip(compiled.inputs, self.inputs)), overflow=False, memories=memories).value
 
     def run_local(self, backend="plain"):
         """The result of two parties on this machine."""

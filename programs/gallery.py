@@ -6,7 +6,7 @@ import inspect
 
 import tomllib
 
-from .shipped import FOLDER, NAMES, module
+from .shipped import FOLDER, NAMES, STANDING, module
 
 PAGE = FOLDER.parent / "docs/gallery.md"
 
@@ -30,6 +30,7 @@ their examples, and tests keep both it and the results true. Each program is a f
 | `example.py`, `data.py` | inputs of full size; where the real ones come from says [data](../data) |
 | `NAME.ipynb` | program and example as a notebook |
 | `vectors.json` | smallest, typical and boundary values with their results |
+| `standing.py`, `jobs.json` | the same on a [memory](python.md#memories-that-outlive-a-run) that stays between jobs; sequences of jobs |
 
 With the package installed ([python.md](python.md)), `python -m programs.NAME` in the root of the repository runs the example between two
 parties on this machine and compares the result with the reference: on the backend `plain`, which is fast and not secure, or on another with
@@ -51,6 +52,12 @@ def manifest(name):
 def examples(name):
     """The examples of a folder."""
     return list(module(name, "example").examples())
+
+
+@functools.cache
+def jobs(name):
+    """The example of a folder as jobs on a memory that stays."""
+    return list(module(name, "example").jobs())
 
 
 def example(program):
@@ -88,7 +95,7 @@ def price(example, backend):
 def section(name):
     """The part of the page on one folder."""
     about = manifest(name)
-    programs = [key for key in about if key != "about"]
+    programs = [key for key in about if key not in ("about", "standing")]
     yield f"## {about['about'].rstrip('.')}\n"
     _, _, text = inspect.getdoc(module(name, "program")).partition("\n\n")
     if text:
@@ -96,12 +103,7 @@ def section(name):
     yield f"[programs/{name}](../programs/{name}): {inspect.getdoc(module(name, 'example'))}\n"
     for file, text in sources(name):
         yield f"<details><summary>{file}</summary>\n\n```python\n{text}\n```\n\n</details>\n"
-    backends = " | ".join(f"`{backend}`" for backend in BACKENDS)
-    yield f"| program | ANDs | {backends} | result on the example |\n|---|---|{'---|' * len(BACKENDS)}---|"
-    for one in examples(name):
-        paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
-        prices = " | ".join(price(one, backend) for backend in BACKENDS)
-        yield f"| `{one.name}` | {one.ands:,}{paper} | {prices} | {'<br>'.join(one.report(one.expected))} |"
+    yield from prices("program", examples(name))
     if (FOLDER.parent / f"docs/gallery/{name}.svg").exists():
         yield f"\n![{name.replace('_', ' ')}](gallery/{name}.svg)"
     yield "\nWhat repeated runs give away:\n"
@@ -109,6 +111,31 @@ def section(name):
         prefix = f"`{program}`: " if len(programs) > 1 else ""
         yield f"- {prefix}{about[program]['repeats']}"
     yield ""
+    if name in STANDING:
+        yield from standing(name, about["standing"])
+
+
+def standing(name, about):
+    """What follows on its jobs on a memory that stays."""
+    title, _, more = inspect.getdoc(module(name, "standing")).partition("\n\n")
+    yield f"### {title.rstrip('.')}\n\n{more}\n"
+    text = after_description(FOLDER / name / "standing.py")
+    yield f"<details><summary>standing.py</summary>\n\n```python\n{text}\n```\n\n</details>\n"
+    yield from prices("job", jobs(name))
+    yield "\nWhat repeated jobs give away:\n"
+    for program, said in about.items():
+        yield f"- `{program}`: {said['repeats']}"
+    yield ""
+
+
+def prices(what, made):
+    """What examples cost and give."""
+    backends = " | ".join(f"`{backend}`" for backend in BACKENDS)
+    yield f"| {what} | ANDs | {backends} | result on the example |\n|---|---|{'---|' * len(BACKENDS)}---|"
+    for one in made:
+        paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
+        moved = " | ".join(price(one, backend) for backend in BACKENDS)
+        yield f"| `{one.name}` | {one.ands:,}{paper} | {moved} | {'<br>'.join(one.report(one.expected))} |"
 
 
 def page():

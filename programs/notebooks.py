@@ -6,7 +6,7 @@ import json
 import re
 
 from .gallery import after_description, manifest
-from .shipped import FOLDER, NAMES, module
+from .shipped import FOLDER, NAMES, STANDING, module
 
 PATHS = """\
 import sys
@@ -28,6 +28,14 @@ for example in real:
     example.check(result)
     print(f"{example.name}: {', '.join(example.report(result))}")"""
 
+JOBS = """\
+held = {}
+for job in jobs():
+    result = job.simulate(held)
+    job.check(result)
+    print(f"{job.name} ({job.ands:,} ANDs): {', '.join(job.report(result))}")
+assert not held"""
+
 SECURE = """\
 import json
 from pathlib import Path
@@ -43,8 +51,8 @@ for program, vectors in json.loads(Path("vectors.json").read_text()).items():
 
 
 def standing_alone(name, text):
-    """Source whose imports do not depend on the folder that it is in; the program itself is in a cell before."""
-    text = re.sub(r"^from \.program import .*\n", "", text, flags=re.M)
+    """Source whose imports do not depend on the folder that it is in; the programs themselves are in cells before."""
+    text = re.sub(r"^from \.(program|standing) import .*\n", "", text, flags=re.M)
     text = re.sub(r"^from \. import", f"from programs.{name} import", text, flags=re.M)
     text = re.sub(r"^from \.\.(\w)", r"from programs.\1", text, flags=re.M)
     return re.sub(r"^from \.(\w)", rf"from programs.{name}.\1", text, flags=re.M)
@@ -69,6 +77,10 @@ def cells(name):
     yield "markdown", "The program. Annotations say who brings what and who receives what; nothing else leaves."
     for piece in pieces(after_description(folder / "program.py")):
         yield "code", standing_alone(name, piece)
+    if name in STANDING:
+        yield "markdown", inspect.getdoc(module(name, "standing"))
+        for piece in pieces(after_description(folder / "standing.py")):
+            yield "code", standing_alone(name, piece)
     yield "markdown", f"Inputs of full size. {inspect.getdoc(module(name, 'example'))}"
     yield "code", standing_alone(name, after_description(folder / "example.py"))
     yield (
@@ -78,6 +90,12 @@ def cells(name):
     yield "code", PRICE
     yield "markdown", "What it gives on the real inputs: the compiled program, run in the clear and compared with the reference."
     yield "code", CLEAR
+    if name in STANDING:
+        yield (
+            "markdown",
+            "The jobs on the memory, one after the other, in the clear as well. Between two services they run by `cenote.Client`.",
+        )
+        yield "code", JOBS
     yield (
         "markdown",
         "And between two processes, with security against a side that cheats, on the small inputs of vectors.json. "

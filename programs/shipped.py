@@ -27,6 +27,9 @@ NAMES = [
     "edit_distance",
 ]
 
+#: Those whose programs have a standing form as well, standing.py: jobs on a memory that stays.
+STANDING = ["hot_cards", "follow_up"]
+
 
 def module(name, part):
     """``programs.NAME.PART``."""
@@ -41,6 +44,11 @@ def reference(name):
 def stored_vectors(name):
     """What is in vectors.json."""
     return json.loads((FOLDER / name / "vectors.json").read_text())
+
+
+def stored_jobs(name):
+    """What is in jobs.json."""
+    return json.loads((FOLDER / name / "jobs.json").read_text())
 
 
 def fetched(name):

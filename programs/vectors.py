@@ -1,8 +1,8 @@
-"""Writes the vectors.json of every program from its clear reference: ``python -m programs.vectors``."""
+"""Writes vectors.json and jobs.json of every program from its clear reference: ``python -m programs.vectors``."""
 
 import json
 
-from .shipped import FOLDER, NAMES, reference
+from .shipped import FOLDER, NAMES, STANDING, reference
 
 
 def vectors(name):
@@ -22,6 +22,23 @@ def text(name):
     return "{\n" + ",\n".join(programs) + "\n}\n"
 
 
+def jobs(name):
+    """For each sequence of jobs on a memory that stays the kind of case and the jobs in their order, as vectors are."""
+    keys = ("program", "parameters", "inputs", "outputs")
+    return [{"case": kind, "jobs": [dict(zip(keys, job)) for job in made]} for kind, made in reference(name).jobs()]
+
+
+def jobs_text(name):
+    """One line for each job."""
+    sequences = []
+    for sequence in jobs(name):
+        lines = ",\n".join(f"    {json.dumps(job)}" for job in sequence["jobs"])
+        sequences.append(f'  {{"case": {json.dumps(sequence["case"])}, "jobs": [\n{lines}\n  ]}}')
+    return "[\n" + ",\n".join(sequences) + "\n]\n"
+
+
 if __name__ == "__main__":
     for name in NAMES:
         (FOLDER / name / "vectors.json").write_text(text(name))
+    for name in STANDING:
+        (FOLDER / name / "jobs.json").write_text(jobs_text(name))

@@ -29,6 +29,20 @@ class Visit(cn.Record):
     event: Bit
 
 
+@cn.inline
+def sums(arm, days, event):
+    """Patients with an event and days under observation, by arm."""
+    in_arm = arm == Arm(range(ARMS)).reshape(ARMS, 1)
+    events = cn.sum(event & in_arm, axis=1, width=16)
+    return events, cn.sum(cn.where(in_arm, days, 0), axis=1, width=AllDays.width)
+
+
+@cn.inline
+def is_new(there, known, visit):
+    """Whether a visit says more than is known of a patient who is there: it is later, and nothing counts behind an event."""
+    return there & ~known.event & (visit.days > known.days)
+
+
 @cn.program
 def follow_up(
     table: Garbler[Array[Patient, "n"]],
@@ -44,9 +58,7 @@ def follow_up(
 ]:
     """Patients with an event and days under observation, by arm; for each visit whether there is such a patient, and the state before."""
     arms = Arm(range(ARMS))
-    in_arm = table.arm == arms.reshape(ARMS, 1)
-    events = cn.sum(table.event & in_arm, axis=1, width=16)
-    days = cn.sum(cn.where(in_arm, table.days, 0), axis=1, width=AllDays.width)
+    events, days = sums(table.arm, table.days, table.event)
     rows = cn.ram(table)
     found, before = cn.zeros(Bit, q), cn.zeros(Patient, q)
     for k in cn.range(q):
@@ -55,8 +67,7 @@ def follow_up(
         # The first row stands in for one that is not there, and stays as it is.
         place = cn.where(there, visit.patient, 0)
         known = rows[place]
-        # Later than what is known; and nothing counts behind an event.
-        new = there & ~known.event & (visit.days > known.days)
+        new = is_new(there, known, visit)
         rows[place] = cn.where(new, known.replace(days=visit.days, event=visit.event), known)
         here = new & (arms == known.arm)
         events = events + UInt[16](here & visit.event)

@@ -2,10 +2,15 @@
 
 
 def hot_cards(slots, today, payments, days):
+    good = sound(slots)
+    return [good, *served(slots, today, payments, days, good)]
+
+
+def sound(slots):
+    """Whether those in use come first, with ascending numbers."""
     there = slots["there"]
     used = [card for card, is_there in zip(slots["card"], there) if is_there]
-    good = list(there) == sorted(there, reverse=True) and used == sorted(set(used))
-    return [good, *served(slots, today, payments, days, good)]
+    return list(there) == sorted(there, reverse=True) and used == sorted(set(used))
 
 
 def served(slots, today, payments, days, good=True):
@@ -35,6 +40,32 @@ def filled(entries, n):
 def asked(payments):
     """Payments (card, report), as the other issuer brings them in."""
     return dict(zip(("card", "report"), map(list, zip(*payments))))
+
+
+def jobs():
+    """Sequences of jobs of the programs in standing.py, each of which finds what those before it left."""
+
+    def sequence(kind, slots, *requests, days=90):
+        n, good = len(slots["card"]), sound(slots)
+        made = [("bring_in", {"n": n}, [slots, 2**127 + 5, 77], good)]
+        slots = {**slots, "there": [good and there for there in slots["there"]]}
+        for today, request in ((today, asked(payments)) for today, payments in requests):
+            slots, *answers = served(slots, today, request, days)
+            made.append(("pay", {"n": n, "q": len(request["card"]), "days": days}, [today, request], answers))
+        return kind, [*made, ("take_back", {"n": n}, [], slots)]
+
+    visa, other, last = 4111111111111111, 5555555555554444, 2**54 - 1
+    yield sequence("smallest", filled([(visa, 1, 9)], 2), (8, [(visa, 0)]))
+    # Found, and gone the day after; reported, found by the next request for this reason and later for another; and gone in turn.
+    requests = [(20_000, [(visa, 0)]), (20_001, [(visa, 0), (7, 3)]), (20_002, [(7, 0), (7, 5)]), (20_050, [(7, 0)]), (20_092, [(7, 0)])]
+    yield sequence("typical", filled([(visa, 1, 20_001), (other, 2, 20_400)], 4), *requests)
+    # No room for a report, until a card expires and the same report is taken.
+    yield sequence(
+        "boundary", filled([(0, 15, 2), (last, 1, 65535)], 2), (1, [(5, 1)]), (1, [(0, 0)]), (2, [(5, 1)]), (2, [(5, 0), (0, 0)])
+    )
+    # A card twice: the list stays empty, and takes reports.
+    slots = {"there": [True, True, False], "card": [3, 3, 4], "reason": [1, 2, 3], "until": [99, 99, 9]}
+    yield sequence("hostile", slots, (10, [(3, 0)]), (10, [(3, 7), (6, 2)]), (11, [(3, 0), (6, 0)]))
 
 
 def cases():

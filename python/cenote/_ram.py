@@ -7,6 +7,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import _control as control
 from . import _words as words
 from ._arrays import lookup, store, watch_places
 from ._convert import as_secret, constant, full
@@ -21,8 +22,8 @@ from ._words import W
 def ram(of: Any, n: int | None = None) -> Ram:
     """A memory of ``n`` rows of a type, all zero: ``cn.ram(cn.UInt[32], 1000)``; or of the rows of an array or a table, ``cn.ram(rows)``.
 
-    A type is that of words, arrays or records, or a tuple of such. ``m[i]``, ``m[i] = v`` and ``m.update(i, f)`` take secret places and
-    public ones. Beyond the end reads give zeros and writes change nothing, which is an overflow.
+    A type is that of words, arrays or records, or a tuple of such. ``m[i]``, ``m[i] = v`` and ``m.update(i, f)`` take secret places,
+    arrays of them, and public ones. Beyond the end reads give zeros and writes change nothing, which is an overflow.
     """
     if n is None:
         return _of_rows(of)
@@ -56,17 +57,30 @@ class Ram:
         return self._read(place)
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        self._write(self._place(place), value)
+        """Puts a row there; at an array of places an array of rows, or one row, in the order of the places: later ones win."""
+        place = self._place(place)
+        if not place.shape:
+            self._write(place, self.word_of(value))
+            return
+        places, rows = _lined(place), _lined(self._words_of(value, place.shape, "a value for these places"))
+        control.loop(control.range(place.size), lambda k: self._write(places[k], rows[k]))
 
     def update(self, place: Any, change: Callable[[Any], Any]) -> Any:
         """Puts what ``change`` makes of the row at a place there; gives the row as it was.
 
-        To change it on a condition, let ``change`` choose: ``m.update(i, lambda old: cn.where(c, old + 1, old))``.
+        To change it on a condition, let ``change`` choose: ``m.update(i, lambda old: cn.where(c, old + 1, old))``. At an array of
+        places it changes one row after the other, in their order, and gives an array of what each was.
         """
         place = self._place(place)
-        old = self._read(place)
-        self._write(place, change(_copied(old)))
-        return old
+        if not place.shape:
+            return self._change(place, change)[1]
+        places, before = _lined(place), Secret(self.rows.elem, (place.size,), words.zeros(place.size, self.rows.elem.width))
+
+        def body(k: Any) -> None:
+            before[k] = self._change(places[k], change)[0]
+
+        control.loop(control.range(place.size), body)
+        return self.value_of(Secret(before.elem, place.shape, before.w))
 
     def row(self, place: Any) -> Secret:
         """The word of the row at a place."""
@@ -74,7 +88,7 @@ class Ram:
 
     def word_of(self, value: Any, what: str = "a row of this memory") -> Secret:
         """A value of the type of a row, or what can become one, as a word."""
-        return Secret(self.rows.elem, (), words.concat([_whole(part) for part in packed(self.of, value, what)]))
+        return self._words_of(value, (), what)
 
     def value_of(self, rows: Secret) -> Any:
         """The value that a word is, or the array of those of an array."""
@@ -83,8 +97,21 @@ class Ram:
     def _read(self, place: Secret) -> Any:
         return self.value_of(lookup(self.rows, place))
 
-    def _write(self, place: Secret, value: Any) -> None:
-        self.rows.write(store(self.rows, place, self.word_of(value)).w)
+    def _words_of(self, value: Any, shape: Shape, what: str) -> Secret:
+        """The same for an array of this shape."""
+        count = lanes_of(shape)
+        parts = packed(self.of, value, what, shape)
+        return Secret(self.rows.elem, shape, words.concat([words.reshape(p.w, count, p.elem.width * (p.size // count)) for p in parts]))
+
+    def _write(self, place: Secret, row: Secret) -> None:
+        self.rows.write(store(self.rows, place, row).w)
+
+    def _change(self, place: Secret, change: Callable[[Any], Any]) -> tuple[Secret, Any]:
+        """:meth:`update` at one place; gives the word of the row, and the row."""
+        row = lookup(self.rows, place)
+        old = self.value_of(row)
+        self._write(place, self.word_of(change(_copied(old))))
+        return row, old
 
     def _place(self, place: Any) -> Secret:
         """A place as a word; those of public numbers are checked now."""
@@ -113,6 +140,11 @@ class Ram:
         return f"<memory of {len(self)} x {shown(self.of)}>"
 
 
+def _lined(x: Secret) -> Secret:
+    """The items of an array in a row."""
+    return Secret(x.elem, (x.size,), x.w)
+
+
 # ---- rows as words ----------------------------------------------------------------------------------------------------------------
 
 
@@ -137,11 +169,6 @@ def _leaves(of: Any) -> list[tuple[Scalar, Shape]]:
     return [(elem, shape) for _, elem, shape in leaves(of)]
 
 
-def _whole(part: Secret) -> W:
-    """All words of a value side by side in one."""
-    return words.reshape(part.w, 1, part.elem.width * part.size)
-
-
 def _sliced(row: W, of: Any, shape: Shape) -> Iterator[Secret]:
     """The leaves of rows, which stand side by side in words."""
     at = 0
@@ -161,23 +188,23 @@ def _copied(value: Any) -> Any:
     return tuple(map(_copied, value)) if isinstance(value, tuple) else value.copy()
 
 
-def packed(of: Any, value: Any, what: str) -> Iterator[Secret]:
-    """The leaves of a value of a type."""
+def packed(of: Any, value: Any, what: str, lead: Shape = ()) -> Iterator[Secret]:
+    """The leaves of a value of a type, or of an array of such, whose shape leads."""
     if isinstance(of, tuple):
         if not isinstance(value, (tuple, list)) or len(value) != len(of):
             raise compile_error(f"{what} is a tuple of {len(of)}: {shown(of)}")
         for part, own in zip(of, value):
-            yield from packed(part, own, what)
+            yield from packed(part, own, what, lead)
     elif isinstance(of, Scalar):
-        yield _fitting(of, (), value, what)
+        yield _fitting(of, lead, value, what)
     elif isinstance(of, ArrayType) and isinstance(of.item, Scalar):
-        yield _fitting(of.item, of.shape, value, what)
+        yield _fitting(of.item, lead + of.shape, value, what)
     else:
         record, shape = (of.item, of.shape) if isinstance(of, ArrayType) else (of, ())
         if not isinstance(value, RecordValue) or value.type is not record:
             raise compile_error(f"{what} is {shown(of)}, such as {record.__name__}(..)")
         for (elem, own), leaf in zip(_leaves(record), value.leaves()):
-            yield _fitting(elem, shape + own, leaf, what)
+            yield _fitting(elem, lead + shape + own, leaf, what)
 
 
 def _fitting(elem: Scalar, shape: Shape, value: Any, what: str) -> Secret:

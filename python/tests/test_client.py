@@ -236,6 +236,36 @@ def test_a_deny_list_is_kept_between_requests(alice, bob, agreed, monkeypatch):
         client.withdraw(approval)
 
 
+def test_a_table_of_patients_keeps_what_visits_leave(alice, bob, agreed, monkeypatch):
+    """The second hospital looks secret numbers up in the first one's table; what one job leaves there the next one finds."""
+    monkeypatch.syspath_prepend(ROOT)
+    from programs.follow_up import reference, standing
+
+    table = reference.numbered((7, 4_000_000_010, 9_434_765_919), [(0, 100, 0), (1, 200, 1), (2, 300, 0)])
+    rows, n = reference.brought_in(table), 3
+    begun, seen, summed = standing.enrol.compile(n=n), standing.visit.compile(n=n), standing.sum_up.compile(n=n)
+    for client in (alice, bob):
+        for program in (begun, seen, summed):
+            client.register(program)
+    given = [(alice, alice.approve(begun)), (bob, bob.approve(begun, {"yours": cn.Public("seed", least=1)}, "peer"))]
+    given += [(alice, alice.approve(seen, {}, "peer")), (bob, bob.approve(seen))]
+    given += [(alice, alice.approve(summed)), (bob, bob.approve(summed, {}, "peer"))]
+    assert alice.run(begun, table=table, ours=2**127 + 5, select={"seed": "77"}, timeout=LONG) is True
+    # Later; later with an event, on what the first job left; behind it; and a number that nobody has.
+    for number, *visit in ((9_434_765_919, 310, 0), (9_434_765_919, 305, 1), (9_434_765_919, 320, 1), (9_434_765_919, 999, 0), (8, 1, 1)):
+        visits = reference.seen_by_number([(number, *visit)])
+        assert list(bob.run(seen, visits=visits, timeout=LONG)) == list(reference.visited(rows, [number], visits))
+    assert rows[9_434_765_919] == (2, 320, True)
+    (lane,) = [lane for lane in alice.status().lanes if lane.memories]
+    assert [(memory.name, memory.bits, memory.jobs) for memory in lane.memories] == [("trial", n * (1 + 34 + 14), 6)]
+    sums = tuple(reference.summed(rows))
+    assert alice.run(summed, timeout=LONG) == sums == ([0, 1, 1, 0], [100, 200, 320, 0])
+    with pytest.raises(cn.JobRefused, match="no memory `trial`"):
+        alice.run(summed, timeout=LONG)
+    for client, approval in given:
+        client.withdraw(approval)
+
+
 def test_a_hashed_map_is_kept_between_requests(alice, bob, agreed, monkeypatch):
     """Its buckets, its stash and the keys of its hash are one memory of the session, as both services count it."""
     # Small, so that buckets fill.

@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 
+import numpy as np
 import pytest
 from ways import three_ways
 
@@ -15,7 +16,8 @@ from cenote._types import MapType
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
-from programs.hot_cards import reference, standing
+from programs.aes128 import reference as aes
+from programs.hot_cards import data, reference, standing
 
 GET, INSERT, DELETE = range(3)
 SEEDS = {"ours": 2**127 + 12345, "yours": 2**128 - 99}
@@ -201,6 +203,74 @@ def test_a_deny_list_goes_from_request_to_request(form, n, monkeypatch):
     # Out of order.
     assert brought.simulate(slots={**slots, "there": [0, 1] + [0] * (n - 2)}, **SEEDS, memories=held).value is False
     assert rows(back.simulate(memories=held).value) == []
+
+
+@cn.program
+def empty(
+    ours: cn.A[cn.UInt[128]],
+    yours: cn.B[cn.UInt[128]],
+    deny: cn.NewMemory[cn.Map[standing.Card, standing.Reason, 10_000, standing.LIFE, standing.Day]],
+):
+    deny.begin(seeds=(ours, yours))
+
+
+def buckets_of(cards, bits):
+    """The lowest bits of AES-128 of each card, under the key that the seeds make."""
+    sbox, twice = np.array(aes.SBOX), np.array([aes.times(x, 2) for x in range(256)])
+    keys = aes.round_keys(list((SEEDS["ours"] ^ SEEDS["yours"]).to_bytes(16, "little")))
+    state = np.array([list(card.to_bytes(16, "little")) for card in cards]) ^ keys[0]
+    for number, key in enumerate(keys[1:], 1):
+        state = sbox[state].reshape(-1, 4, 4)
+        state = np.stack([np.roll(state[:, :, row], -row, axis=1) for row in range(4)], axis=2)
+        if number < 10:
+            a, b, c, d = (np.roll(state, -turn, axis=2) for turn in range(4))
+            state = twice[a ^ b] ^ b ^ c ^ d
+        state = state.reshape(-1, 16) ^ key
+    return (state[:, 0] | state[:, 1] << 8 | state[:, 2] << 16) & ((1 << bits) - 1)
+
+
+def test_ten_thousand_cards_and_a_stream_of_requests():
+    """A list of full size, hashed, beside a dictionary. Its cards stand where the hash says, computed here by other means."""
+    n, q, days = 10_000, 12, 90
+    plan = _map_memory.plan_of(cn.Map[standing.Card, standing.Reason, n, standing.LIFE, standing.Day])
+    held: dict[str, object] = {}
+    empty.simulate(**SEEDS, memories=held)
+    entries, _ = data.stream(n, 0)
+    known = {card: (reason, until) for card, reason, until in entries}
+    put_in_buckets(held["deny"], entries, plan)
+    asked = standing.pay.compile(n=n, q=q, days=days)
+    chosen, seen = random.Random(2017), set()
+    fresh = data.cards(random.Random(7), 8)
+    for today in (data.TODAY, data.TODAY + 30, data.TODAY + days, data.TODAY + days + 1):
+        payments = [(chosen.choice(list(known) if chosen.random() < 0.5 else fresh), chosen.choice((0, 0, 3))) for _ in range(q)]
+        payments[0] = min(known, key=lambda card: abs(known[card][1] - today)), 0
+        known = {card: entry for card, entry in known.items() if entry[1] > today}
+        run = asked.simulate(today=today, payments=reference.asked(payments), memories=held)
+        assert not run.overflow
+        for (card, report), hot, reason, taken in zip(payments, *run.value):
+            assert (hot, reason, taken) == (card in known, known.get(card, (0,))[0], report > 0)
+            seen.add((hot, taken, card in fresh))
+            if report:
+                known[card] = report, today + days
+    # Cards of the list: found, expired, put in again. Others: unknown, put in, found since a request before put them in.
+    assert seen >= {(True, False, False), (False, False, False), (True, True, False)}
+    assert seen >= {(False, False, True), (False, True, True), (True, False, True)}
+
+
+def put_in_buckets(parts, entries, plan):
+    """Puts cards into an empty map as it is held: each in its bucket or, if that is full, in the stash."""
+    filled, aside = [[] for _ in range(plan.buckets)], []
+    for entry, bucket in zip(entries, buckets_of([card for card, *_ in entries], (plan.buckets - 1).bit_length())):
+        (filled[bucket] if len(filled[bucket]) < plan.slots else aside).append(entry)
+    widths = (1, *(of.width for of in (standing.Card, standing.Reason, standing.Day)))
+    for place, bucket in enumerate(filled):
+        at = 0
+        for column, width in zip(zip(*((True, *entry) for entry in bucket)), widths):
+            for slot, number in enumerate(column):
+                parts["buckets"][place] |= number << at + slot * width
+            at += width * plan.slots
+    for name, column in zip(("there", "keys", "values", "until"), zip(*((True, *entry) for entry in aside))):
+        parts["stash"][name][: len(aside)] = column
 
 
 def rows(slots):

@@ -258,9 +258,13 @@ def test_places_that_have_no_bits_to_reach_beyond_cost_nothing():
         (lambda x, s: x[I8(s)], r"a place of type Int\[8\]: take UInt\[n\]"),
         (lambda x, s: cn.store(x, I8(s), 0), r"a place of type Int\[8\]: take UInt\[n\]"),
         (lambda x, s: cn.lookup([1, 2], s), "a table of plain values has no width"),
+        # A constant is public, also as a word.
+        (lambda x, s: cn.lookup(x, U8(5)), "`lookup`: the place is 5, but the table has 5 lanes, numbered from 0"),
+        (lambda x, s: x[U8([4, 9])], "`lookup`: the place is 9, but the table has 5 lanes, numbered from 0"),
+        (lambda x, s: cn.store(x, U8(9), 0, enable=s == 0), "`store`: the place is 9, but the table has 5 lanes, numbered from 0"),
     ],
 )
-def test_places_of_other_types_are_refused(body, message):
+def test_places_of_other_types_or_beyond_the_end_are_refused(body, message):
     @cn.program
     def made(x: cn.Garbler[cn.Array[U8, 5]], s: cn.Evaluator[cn.UInt[3]]):
         return body(x, s)

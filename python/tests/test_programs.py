@@ -30,6 +30,11 @@ VECTORS = [
     for program, own in shipped.stored_vectors(name).items()
     for number, vector in enumerate(own)
 ]
+JOBS = [
+    pytest.param(name, sequence["jobs"], id=f"{name}-{sequence['case']}-{number}")
+    for name in shipped.STANDING
+    for number, sequence in enumerate(shipped.stored_jobs(name))
+]
 
 
 def function(name, program):
@@ -39,6 +44,11 @@ def function(name, program):
 def compiled(name, program, vector):
     made = function(name, program).compile(**vector["parameters"])
     return made, dict(zip(made.inputs, vector["inputs"]))
+
+
+def standing(name, job):
+    made = getattr(shipped.module(name, "standing"), job["program"]).compile(**job["parameters"])
+    return made, dict(zip(made.inputs, job["inputs"]))
 
 
 @pytest.mark.parametrize(("program", "before", "most"), [("logistic", 16_253, 14_447), ("tree", 897, 897)])
@@ -59,6 +69,7 @@ def test_optimised_programs_need_no_more_ands(program, before, most):
 
 def test_every_folder_is_listed():
     assert sorted(shipped.NAMES) == sorted(path.parent.name for path in shipped.FOLDER.glob("*/program.py"))
+    assert sorted(shipped.STANDING) == sorted(path.parent.name for path in shipped.FOLDER.glob("*/standing.py"))
 
 
 @pytest.mark.parametrize("name", shipped.NAMES)
@@ -78,6 +89,49 @@ def test_clear_and_compiled_runs_give_the_vectors(name, program, vector):
     assert not run.overflow
 
 
+@pytest.mark.parametrize("name", shipped.STANDING)
+def test_jobs_are_those_of_the_reference(name):
+    assert (shipped.FOLDER / name / "jobs.json").read_text() == vectors.jobs_text(name)
+    assert {"smallest", "typical", "boundary", "hostile"} == {sequence["case"] for sequence in shipped.stored_jobs(name)}
+
+
+@pytest.mark.parametrize(("name", "jobs"), JOBS)
+def test_each_job_finds_what_those_before_it_left(name, jobs):
+    held = {}
+    for job in jobs:
+        made, inputs = standing(name, job)
+        run = made.simulate(inputs, memories=held)
+        assert close(run.value, job["outputs"], 0)
+        assert not run.overflow
+    # The last one ends the memory.
+    assert held == {}
+
+
+@pytest.mark.parametrize("name", shipped.STANDING)
+def test_updates_of_earlier_jobs_are_what_later_ones_see(name):
+    """Alone, right after the memory began, requests of a typical sequence are answered otherwise."""
+    (jobs,) = (sequence["jobs"] for sequence in shipped.stored_jobs(name) if sequence["case"] == "typical")
+    others = 0
+    for job in jobs[2:]:
+        held = {}
+        for one in (jobs[0], job):
+            made, inputs = standing(name, one)
+            value = made.simulate(inputs, memories=held).value
+        others += not close(value, job["outputs"], 0)
+    assert others >= 3
+
+
+@pytest.mark.parametrize("name", shipped.STANDING)
+def test_jobs_of_full_size(name):
+    held = {}
+    for example in gallery.jobs(name):
+        result = example.simulate(held)
+        example.check(result)
+        with pytest.raises(AssertionError):
+            example.check(changed(example.expected))
+    assert held == {}
+
+
 @pytest.mark.parametrize("backend", ["yao", "wrk"])
 @pytest.mark.parametrize(("name", "program", "vector"), [v for v in VECTORS if v.values[2]["case"] == "typical"])
 def test_secure_runs_give_the_vectors_for_the_price(name, program, vector, backend):
@@ -93,11 +147,17 @@ def test_secure_runs_give_the_vectors_for_the_price(name, program, vector, backe
 def test_manifests_say_what_the_programs_do(name):
     manifest = gallery.manifest(name)
     stored = shipped.stored_vectors(name)
+    said_of_jobs = manifest.pop("standing", {})
     assert set(manifest) == {"about", *stored}
-    for program, own in stored.items():
-        made, _ = compiled(name, program, own[0])
-        said = manifest[program]
-        assert {key: value["owner"] for key, value in said["inputs"].items()} == {key: port.party for key, port in made.inputs.items()}
+    shown = [(compiled(name, program, own[0])[0], manifest[program]) for program, own in stored.items()]
+    if name in shipped.STANDING:
+        jobs = {job["program"]: job for sequence in shipped.stored_jobs(name) for job in sequence["jobs"]}
+        assert set(said_of_jobs) == set(jobs)
+        shown += [(standing(name, job)[0], said_of_jobs[program]) for program, job in jobs.items()]
+    for made, said in shown:
+        assert {key: value["owner"] for key, value in said.get("inputs", {}).items()} == {
+            key: port.party for key, port in made.inputs.items()
+        }
         assert [output["receivers"] for output in said["outputs"]] == [receiver for receiver, _ in made.outputs.values()]
         for role, least in said.get("smallest_group", {}).items():
             # What a service registers it with: a whole number of that side.
@@ -352,8 +412,9 @@ def test_the_gallery_shows_all_sources_and_prices():
     for name in shipped.NAMES:
         folder = shipped.FOLDER / name
         own = (folder / "program.py").read_text()
-        for line in own.split('"""', 2)[2].splitlines():
-            assert line in page
+        for source in [own] + [path.read_text() for path in folder.glob("standing.py")]:
+            for line in source.split('"""', 2)[2].splitlines():
+                assert line in page
         # What a program takes from beside it is shown as well.
         for part in re.findall(r"^from \.(\w+) import", own, re.M):
             assert f"<summary>{part}.py</summary>" in page
@@ -382,7 +443,7 @@ def test_notebooks_are_current(name):
     # They run alone: nothing is imported from the folder that they are in, and each program has a cell of its own.
     code = ["".join(cell["source"]) for cell in json.loads(stored)["cells"] if cell["cell_type"] == "code"]
     assert not any(re.search(r"^from \.", text, re.M) for text in code)
-    programs = len(shipped.stored_vectors(name))
+    programs = len(shipped.stored_vectors(name)) + len(gallery.manifest(name).get("standing", {}))
     assert [text.count("@cn.program") for text in code] == [0] + [1] * programs + [0] * (len(code) - 1 - programs)
 
 

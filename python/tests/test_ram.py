@@ -88,6 +88,76 @@ def test_rows_are_words_records_and_tuples():
     assert run.overflow
 
 
+@cn.program
+def batches(
+    at: cn.A[cn.Array[cn.UInt[3], 2, 3]],
+    put: cn.B[cn.Array[cn.UInt[8], 2, 3]],
+    again: cn.B[cn.Array[cn.UInt[3], 4]],
+    rows: cn.A[cn.Array[cn.UInt[8], 6]],
+):
+    m = cn.ram(rows)
+    m[at] = put
+    seen = m.update(again, lambda old: old * 3 + 1)
+    m[again[:1]] = 7
+    return seen, [m[k] for k in range(6)]
+
+
+@settings(deadline=None, max_examples=10)
+@given(
+    *(st.lists(st.integers(0, most), min_size=n, max_size=n) for n, most in ((6, 7), (6, 255), (4, 7), (6, 255))),
+)
+def test_several_places_are_written_in_their_order(at, put, again, given):
+    rows = list(given)
+    for place, new in zip(at, put):
+        if place < 6:
+            rows[place] = new
+    seen = []
+    for place in again:
+        seen.append(rows[place] if place < 6 else 0)
+        if place < 6:
+            rows[place] = (rows[place] * 3 + 1) % 256
+    if again[0] < 6:
+        rows[again[0]] = 7
+    result, run = three_ways(batches, at=[at[:3], at[3:]], put=[put[:3], put[3:]], again=again, rows=given)
+    assert result == (seen, rows)
+    if max(at + again) > 5:
+        assert run.overflow
+
+
+def test_several_places_take_rows_of_any_kind():
+    @cn.program
+    def kinds(at: cn.A[cn.Array[cn.UInt[2], 3]], cards: cn.B[cn.Array[Card, 3]], pairs: cn.A[cn.Array[cn.Fixed[4, 4], 3, 2]]):
+        m = cn.ram(tuple[Card, cn.Array[cn.Fixed[4, 4], 2]], 4)
+        m[at] = cards, pairs
+        before, _ = m.update(at, lambda old: (old[0].replace(number=old[0].number + 1), old[1]))
+        changed = m[at]
+        # One row at all places.
+        m[at] = cards[2], 1.5
+        return before.number, changed, m[at[0]], m[3]
+
+    cards = [{"number": 10 * k, "limits": [k, -k], "lost": k == 1} for k in range(3)]
+    pairs = [[0.5 * k, -0.5] for k in range(3)]
+    result, _ = three_ways(kinds, at=[2, 0, 2], cards=cards, pairs=pairs)
+    numbers = {"number": [22, 11, 22], "limits": [[2, -2], [1, -1], [2, -2]], "lost": [False, True, False]}
+    nothing = {"number": 0, "limits": [0, 0], "lost": False}
+    assert result == ([20, 10, 21], (numbers, [[1.0, -0.5], [0.5, -0.5], [1.0, -0.5]]), (cards[2], [1.5, 1.5]), (nothing, [0.0, 0.0]))
+
+
+def test_several_places_take_an_access_each():
+    @cn.program
+    def many(at: cn.A[cn.Array[cn.UInt[12], 200]], put: cn.B[cn.Array[cn.UInt[16], 200]]):
+        m = cn.ram(cn.UInt[16], 4096)
+        m[at] = put
+        m.update(at, lambda old: old + 1)
+        return m[at[0]]
+
+    made = many.compile()
+    [kept] = made.cost()["memories"]
+    assert [kept[name] for name in ("rows", "reads", "writes", "updates")] == [4096, 1, 200, 200]
+    # Loops, whatever the number of places.
+    assert len(made.show().splitlines()) < 40
+
+
 def test_a_memory_goes_into_functions_loops_and_maps():
     @cn.function
     def bump(m, i):
@@ -125,8 +195,20 @@ def test_a_memory_goes_into_functions_loops_and_maps():
         (lambda m, i: m[-1], "the place is -1"),
         (lambda m, i: m[1:3], "go through several with cn.range"),
         (lambda m, i: m[cn.Int[4](3)], "a place of type Int[4]"),
+        # Constants are public, also as words.
+        (lambda m, i: m[cn.UInt[4](9)], "`lookup`: the place is 9, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m[cn.UInt[4]([0, 5])], "`lookup`: the place is 5, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m.__setitem__(cn.UInt[4](9), 1), "`store`: the place is 9, but the table has 5 lanes, numbered from 0"),
+        (lambda m, i: m.update(cn.UInt[4](9), lambda old: old), "`lookup`: the place is 9, but the table has 5 lanes, numbered from 0"),
         (lambda m, i: m.update(i, lambda old: cn.UInt[4](old)), "a row of this memory: UInt[8] meets UInt[4]"),
         (lambda m, i: list(m), "for i in cn.range(len(m)):"),
+        (lambda m, i: m.__setitem__([1, 2], 3), "go through several with cn.range"),
+        (lambda m, i: m.__setitem__(cn.zeros(cn.UInt[3], 2), cn.zeros(cn.UInt[4], 2)), "a value for these places: UInt[8] meets UInt[4]"),
+        (
+            lambda m, i: m.__setitem__(cn.zeros(cn.UInt[3], 2), cn.zeros(cn.UInt[8], (3, 2))),
+            "a value for these places has the shape (2,), this value (3, 2)",
+        ),
+        (lambda m, i: m.update(cn.zeros(cn.Bit, 2), lambda old: old), "go through the memory with cn.range, and use cn.where"),
         (lambda m, i: cn.map(lambda j: m.update(j, lambda old: old), cn.zeros(cn.UInt[3], 2)), "side by side"),
     ],
 )

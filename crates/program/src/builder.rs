@@ -1,8 +1,9 @@
 //! The only way to make a module: every call is checked where it is made.
 
+mod places;
 mod ports;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cenote_circuit::{Circuit, CircuitError, Gate, Program as _, Signature};
 
@@ -48,6 +49,8 @@ struct Frame {
     shapes: Vec<Shape>,
     public: Vec<bool>,
     visible: Vec<bool>,
+    /// The largest number in each constant that is a place, found once: many accesses may name it.
+    largest: HashMap<ValueId, u64>,
     open: Vec<Open>,
     /// Blocks within blocks, those of called functions included.
     depth: usize,
@@ -73,8 +76,16 @@ enum OpenKind {
 impl Frame {
     fn new(head: Option<(String, Vec<Shape>)>) -> Frame {
         let body = Open { kind: OpenKind::Body, block: Block::default(), defined: Vec::new() };
-        let (shapes, public, visible) = (Vec::new(), Vec::new(), Vec::new());
-        Frame { head, shapes, public, visible, open: vec![body], depth: 1, reveals: false }
+        Frame {
+            head,
+            shapes: Vec::new(),
+            public: Vec::new(),
+            visible: Vec::new(),
+            largest: HashMap::new(),
+            open: vec![body],
+            depth: 1,
+            reveals: false,
+        }
     }
 
     fn top(&mut self) -> &mut Open {
@@ -275,8 +286,20 @@ impl Builder {
     /// An operation on words, with its attributes in the order of [`WordOp::attributes`].
     ///
     /// # Errors
-    /// Operands or attributes that do not fit.
+    /// Operands or attributes that do not fit; a constant place beyond the end of a table.
     pub fn word(
+        &mut self,
+        op: WordOp,
+        attrs: &[u32],
+        args: &[ValueId],
+    ) -> Result<Vec<ValueId>, BuildError> {
+        if let (WordOp::Lookup | WordOp::Store, [table, place, ..]) = (op, args) {
+            self.check_place(op, *table, *place)?;
+        }
+        self.pure_word(op, attrs, args)
+    }
+
+    fn pure_word(
         &mut self,
         op: WordOp,
         attrs: &[u32],
@@ -368,11 +391,11 @@ impl Builder {
         self.push_one(Op::Gather(indices.to_vec()), &[value], result, public)
     }
 
-    /// A statement that depends on its operands alone, but for calls.
+    /// A statement that depends on its operands alone, but for calls; of one that was built before, with what is known of its places since.
     pub(crate) fn pure(&mut self, op: &Op, args: &[ValueId]) -> Result<Vec<ValueId>, BuildError> {
         match op {
             Op::Const(constant) => self.packed_constant(constant.clone()).map(|id| vec![id]),
-            Op::Word(op, attrs) => self.word(*op, attrs, args),
+            Op::Word(op, attrs) => self.pure_word(*op, attrs, args),
             Op::Lanes { at, count, stride } => {
                 self.lanes(args[0], at.clone(), *count, *stride).map(|id| vec![id])
             }

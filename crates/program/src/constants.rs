@@ -9,7 +9,7 @@ use crate::run_value::Value;
 use crate::shape::Shape;
 
 /// Bits that a statement gives, at most: what repeats a constant takes less room than its result.
-const MAX_BITS: usize = 1 << 12;
+pub(crate) const MAX_BITS: usize = 1 << 12;
 /// Gates that all statements of a module take together, at most: it may be untrusted.
 pub(crate) const MAX_WORK: u64 = 1 << 24;
 

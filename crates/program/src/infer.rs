@@ -1,6 +1,6 @@
 //! Shapes of results, and what operations ask of their operands.
 
-use crate::limits::MAX_NUMBER;
+use crate::limits::{MAX_NUMBER, MAX_PLACE};
 use crate::op::WordOp;
 use crate::shape::Shape;
 
@@ -239,7 +239,9 @@ fn mat_mul(attrs: &[u32], args: &[Shape]) -> Result<Vec<Shape>, String> {
 
 /// How many positions there are.
 fn address(index: Shape) -> Result<u32, String> {
-    ensure(index.width <= 32, || format!("a position of {index}; 32 bits are enough"))?;
+    ensure(index.width <= MAX_PLACE, || {
+        format!("a position of {index}; {MAX_PLACE} bits are enough")
+    })?;
     Ok(index.lanes)
 }
 

@@ -10,6 +10,8 @@ pub const MAX_VALUE_BITS: u64 = 1 << 26;
 pub const MAX_LIVE_BITS: u64 = 1 << 28;
 /// Bits of all constants of a module.
 pub const MAX_CONSTANT_BITS: u64 = 1 << 28;
+/// Bits of a place in a table.
+pub const MAX_PLACE: u32 = 32;
 /// Statements of a module, and values of all its functions.
 pub const MAX_STATEMENTS: usize = 1 << 20;
 /// Functions of a module.

@@ -103,6 +103,16 @@ impl Constant {
     pub(crate) fn bit(&self, i: usize) -> bool {
         self.packed.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1)
     }
+
+    /// The numbers in its lanes, which have at most 64 bits.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let width = self.shape.width as usize;
+        let number = move |lane: usize| {
+            let bits = (0..width).map(|i| u64::from(self.bit(lane * width + i)) << i);
+            bits.fold(0, |number, bit| number | bit)
+        };
+        (0..self.shape.lanes as usize).map(number)
+    }
 }
 
 /// The operation of a statement.

@@ -7,7 +7,7 @@ use crate::builder::Builder;
 use crate::constants;
 use crate::error::BuildError;
 use crate::module::{Body, Code, Module};
-use crate::op::{Block, Constant, FunctionId, Op, Statement, ValueId};
+use crate::op::{Block, Constant, FunctionId, Op, Statement, ValueId, WordOp};
 use crate::outline::{Piece, Planner, Stretch};
 use crate::shape::Shape;
 
@@ -351,10 +351,47 @@ impl<'m, 'p> Rebuild<'m, 'p, '_> {
                 let ids = constants.map(|op| Ok(self.once(scope, &op, &[])?[0]));
                 ids.collect::<Result<Vec<ValueId>, BuildError>>()?
             }
-            None => self.once(scope, &statement.op, &args)?,
+            None => self.word_or_beyond(scope, statement, &args)?,
         };
         scope.define(statement.results(), &results);
         Ok(())
+    }
+
+    /// The results of a statement; of an access at a place that has become a constant beyond the end, which no text may name, what it comes to: a table as it
+    /// was, and zeros in place of rows.
+    fn word_or_beyond(
+        &mut self,
+        scope: &mut Scope<'m>,
+        statement: &'m Statement,
+        args: &[ValueId],
+    ) -> Result<Vec<ValueId>, BuildError> {
+        let Op::Word(op @ (WordOp::Lookup | WordOp::Store), _) = statement.op else {
+            return self.once(scope, &statement.op, args);
+        };
+        let table = self.b.shape(args[0])?;
+        let is_there = |number: u64| number < u64::from(table.lanes);
+        let places = scope.constants.get(&args[1]);
+        // The text has none such itself, and computed ones are short.
+        let is_beyond = |places: &&Constant| {
+            places.shape.bits() <= constants::MAX_BITS && !places.numbers().all(is_there)
+        };
+        let Some(places) = places.filter(is_beyond) else {
+            return self.once(scope, &statement.op, args);
+        };
+        if op == WordOp::Store {
+            return Ok(vec![args[0]]);
+        }
+        let there: Vec<bool> = places.numbers().map(is_there).collect();
+        let width = places.shape.width as usize;
+        let inside = (0..places.shape.bits()).map(|i| there[i / width] && places.bit(i));
+        let inside = Constant::new(places.shape, &inside.collect::<Vec<bool>>());
+        let there = Constant::new(Shape { width: 1, ..places.shape }, &there);
+        let zeros = Constant::new(Shape::word(table.width), &vec![false; table.width as usize]);
+        let constants =
+            [inside, there, zeros].map(|constant| self.once(scope, &Op::Const(constant), &[]));
+        let [inside, there, zeros] = constants;
+        let rows = self.once(scope, &statement.op, &[args[0], inside?[0]])?[0];
+        self.once(scope, &Op::Word(WordOp::Mux, Vec::new()), &[there?[0], rows, zeros?[0]])
     }
 
     /// The results of a statement if its operands are constants.

@@ -470,3 +470,50 @@ fn bytes_say_where_they_are_wrong() {
     let error = read(&padded);
     assert!(error.ends_with("this is not the one form that the module has"), "{error}");
 }
+
+/// A place that the text names is one of the table, wherever the table is; one that is computed, or comes through a loop or a call, may be beyond the end.
+#[test]
+fn constant_places_are_within_the_table() {
+    let place = |lanes: u32, numbers: &[u32], op: WordOp| {
+        refused(|b, [word, four, bit]| {
+            let bits: Vec<bool> = numbers
+                .iter()
+                .flat_map(|number| (0..8).map(move |i| number >> i & 1 == 1))
+                .collect();
+            let place = b.constant(Shape::vector(lanes, 8), &bits)?;
+            // Inside of a block as well.
+            b.begin_for(2, &[])?;
+            let args = [four, place, word, bit];
+            b.word(op, &[], &args[..if op == WordOp::Lookup { 2 } else { 4 }])
+        })
+    };
+    assert_eq!(place(1, &[3], WordOp::Lookup), "accepted");
+    assert_eq!(place(1, &[3], WordOp::Store), "accepted");
+    let beyond = |op, number| {
+        format!("`{op}`: the place is {number}, but the table has 4 lanes, numbered from 0")
+    };
+    assert_eq!(place(1, &[4], WordOp::Lookup), beyond("lookup", 4));
+    assert_eq!(place(1, &[255], WordOp::Store), beyond("store", 255));
+    assert_eq!(place(3, &[3, 9, 4], WordOp::Lookup), beyond("lookup", 9));
+
+    let text = |memory: &str, body: &str| {
+        let version = if memory.contains("ram") { 4 } else { 3 };
+        let text = format!(
+            "cenote {version}\nprogram p \"\"\ninput t[4]: a uint b8\ninput x: b uint b8\n{memory}{{\n%on = const b1 0x1\n%k = const b4 0x9\n{body}\n}}\n\
+             output z: both uint %z\n"
+        );
+        Module::parse_text(&text).err().map_or("accepted".to_owned(), |error| error.to_string())
+    };
+    let memory = "memory m[4]: found ram 9 uint b8\n";
+    let read = text(memory, "%z = lookup %2, %k");
+    assert_eq!(read, format!("9:6: {}", beyond("lookup", 9)));
+    let updated = text(memory, "%z = lookup %2, %1\n%n = store %2, %k, %z, %on");
+    assert_eq!(updated, format!("10:6: {}", beyond("store", 9)));
+    let found = text("memory m[4]: found uint b8\n", "%z = lookup %2, %k");
+    assert_eq!(found, format!("9:6: {}", beyond("lookup", 9)));
+    let computed = text(memory, "%i = add %k, %k\n%z = lookup %2, %i");
+    assert_eq!(computed, "accepted");
+    let carried =
+        text(memory, "%z, %i = for 2 (%1, %k) { |%x, %p| %r = lookup %0, %p yield %r, %p }");
+    assert_eq!(carried, "accepted");
+}

@@ -365,3 +365,37 @@ fn long_chains_that_nothing_reads_take_no_time() {
     let input = [vec![true, false, true, true, false, false, true, false]];
     assert_eq!(better.evaluate(&input), module.evaluate(&input));
 }
+
+/// A place that turns out to be a constant beyond the end is none in the text that the optimiser writes, which may be read again.
+#[test]
+fn computed_places_beyond_the_end_go() {
+    let text = "\
+cenote 1
+program beyond \"\"
+input t: garbler uint 4xb8
+input x: evaluator uint b8
+{
+  %k = const 3xb4 0x1 0x2 0x3
+  %i = add %k, %k
+  %r = lookup %0, %i
+  %one = const b4 0x2
+  %p = add %one, %one
+  %on = const b1 0x1
+  %s = store %0, %p, %1, %on
+}
+output r: both uint %r
+output s: both uint %s
+";
+    let module = Module::parse_text(text).unwrap();
+    let (optimised, _) = module.optimised(&Options::default());
+    let shown = optimised.to_text();
+    assert_eq!(Module::parse_text(&shown).unwrap(), optimised);
+    assert_eq!((shown.matches("add").count(), shown.matches("store").count()), (0, 0), "{shown}");
+    let bits = |bytes: &[u32]| -> Vec<bool> {
+        bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1)).collect()
+    };
+    for module in [module, optimised] {
+        let found = module.evaluate(&[bits(&[5, 6, 7, 8]), bits(&[99])]);
+        assert_eq!(found, [bits(&[7, 0, 0]), bits(&[5, 6, 7, 8])]);
+    }
+}
