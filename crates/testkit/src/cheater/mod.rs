@@ -5,6 +5,7 @@
 //! code behind them gives up first. Without a cheat it is a test of the protocol's description: with
 //! and without a pool, over several requests, with several chunks in flight.
 
+mod at_rest;
 pub mod jimu;
 mod online;
 mod session;
@@ -21,7 +22,7 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::mitccrh::Mitccrh;
 use cenote_prim::{Block, Prg, RandomOracle, SessionId, bits};
 
-pub use online::{AtRest, Change};
+pub use at_rest::{AtRest, Change};
 use online::{Chunk, Gate, Input, Wire};
 pub use session::{Outcome, Plan, Seen, Setting};
 
