@@ -29,7 +29,7 @@ impl<T: Copy + Zeroable + Zeroize> Growing<T> {
     /// Zeros are added until there are `len` items. Their pages come when they are first used.
     pub fn grow(&mut self, len: usize) {
         const { assert!(align_of::<T>() <= align_of::<u128>(), "room is aligned to blocks") }
-        let bytes = len.checked_mul(size_of::<T>()).unwrap_or(usize::MAX);
+        let bytes = len.saturating_mul(size_of::<T>());
         if bytes > self.room.bytes() {
             self.room.grow(bytes.max(2 * self.room.bytes()).max(LEAST));
         }

@@ -284,8 +284,7 @@ fn every_path_has_its_roles() {
         ("POST /v1/peer/lift".into(), &["operator"]),
         ("POST /v1/peer/line".into(), &["operator"]),
     ];
-    let lines: Vec<&str> = paths.iter().map(|(line, _)| line.as_str()).collect();
-    all_are_asked(&lines);
+    all_are_asked(&paths.iter().map(|(line, _)| line.as_str()).collect::<Vec<_>>());
     for (line, may) in &paths {
         let none = service.ask("", line, "", b"");
         none.problem(401, "unauthorised");

@@ -253,7 +253,7 @@ fn an_owner_ends_a_memory_on_both_sides() {
         let noted = |log: usize, by: &str| {
             let log = std::fs::read_to_string(pair.dir(log).join("audit.log")).unwrap();
             let ends = log.lines().filter(|line| line.contains("memory.ended"));
-            ends.last().is_some_and(|line| line.contains(&format!(r#""by":"{by}""#)))
+            ends.next_back().is_some_and(|line| line.contains(&format!(r#""by":"{by}""#)))
         };
         assert!(noted(side, "own") && noted(1 - side, "peer"), "both logs say who ended it");
         // What was saved with it is not found again, and the other is.

@@ -628,3 +628,25 @@ fn chi_square(counts: &[u32]) -> f64 {
     let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     counts.iter().map(|count| (f64::from(*count) - mean).powi(2) / mean).sum()
 }
+
+#[test]
+fn throw_away() {
+    for (blocks, width) in
+        [(256, 32), (1024, 32), (4096, 32), (10_000, 32), (10_000, 256), (65_536, 32)]
+    {
+        for accesses in [10, 1 << 20] {
+            let needs = Needs { is_given: true, ..Needs::new(blocks, width, accesses) };
+            let by = |weight: u64| {
+                let all = (1..=8).flat_map(|t| (1..=6).map(move |f| (t, f)));
+                all.filter_map(|(t, f)| {
+                    let plan = Plan::new(Needs { is_given: false, ..needs }, nested(t, f))?;
+                    let price = plan.access(plan::bits(blocks - 1), Kind::Update);
+                    let start = Plan::new(needs, nested(t, f))?.start();
+                    Some((price.ands + weight * price.opens, t, f, start.ands, start.opens))
+                })
+                .min()
+            };
+            println!("{blocks} x {width} {accesses}: {:?} {:?}", by(0), by(1 << 14));
+        }
+    }
+}

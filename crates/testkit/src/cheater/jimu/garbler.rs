@@ -16,7 +16,6 @@ use super::compact::Sent;
 use super::items::{History, Kind};
 use super::kept::Kept;
 use super::lies::{wrong_key, zero_seeds};
-use super::requests::Wire;
 
 /// Pools of item numbers, and what is ready for requests.
 #[derive(Default)]
@@ -25,6 +24,13 @@ pub(super) struct Pools {
     pub(super) journal: MemoryJournal,
     pub(super) escrowed: VecDeque<Message>,
     pub(super) inputs: VecDeque<Label>,
+}
+
+/// A live wire: value = masked value + permutation bit + flip.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wire {
+    pub(super) message: Message,
+    pub(super) flip: bool,
 }
 
 /// The cheater that garbles.

@@ -9,17 +9,10 @@ use cenote_prim::gf128::LinearHash;
 use cenote_prim::{Block, RandomOracle, bits};
 
 use super::cheat::{AtRest, Cheat};
-use super::garbler::Garbler;
+use super::garbler::{Garbler, Wire};
 use super::items::Kind;
 use super::lies::{garbage, negated, turned};
 use super::params::{PIECE, WIDTH};
-
-/// A live wire: value = masked value + permutation bit + flip.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Wire {
-    message: Message,
-    flip: bool,
-}
 
 impl Garbler {
     fn flush(&mut self) -> Result<(), Fault> {
