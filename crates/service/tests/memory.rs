@@ -252,7 +252,7 @@ fn an_owner_ends_a_memory_on_both_sides() {
         refused(&pair, "adds", &add, "there is no memory `sums`");
         let noted = |log: usize, by: &str| {
             let log = std::fs::read_to_string(pair.dir(log).join("audit.log")).unwrap();
-            let ends = log.lines().filter(|line| line.contains("memory.ended"));
+            let mut ends = log.lines().filter(|line| line.contains("memory.ended"));
             ends.next_back().is_some_and(|line| line.contains(&format!(r#""by":"{by}""#)))
         };
         assert!(noted(side, "own") && noted(1 - side, "peer"), "both logs say who ended it");
