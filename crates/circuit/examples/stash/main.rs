@@ -23,10 +23,14 @@ fn main() {
     println!(
         "{blocks} blocks, {accesses} accesses: -log2 of the share with more than r in the stash"
     );
-    let tail = plain::tail(blocks.ilog2() as usize, accesses, seed);
+    let depth = blocks.ilog2() as usize;
+    let tail = plain::tail(depth, accesses, seed);
     for (r, count) in tail.into_iter().enumerate() {
         let share = (accesses as f64).log2() - (count as f64).log2();
-        println!("r = {r:2}: {share:5.1} ({count} times), the bound {:4.1}", plain::bound(r));
+        println!(
+            "r = {r:2}: {share:5.1} ({count} times), the bound {:4.1}",
+            plain::bound(depth, r)
+        );
     }
 }
 

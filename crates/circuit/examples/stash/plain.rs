@@ -54,9 +54,9 @@ impl PlainTree {
         self.evictions += 1;
         let mut levels = self.path(turns);
         evict(&mut levels, turns, self.depth, new);
-        for level in 1..=self.depth + 1 {
+        for (level, slots) in levels.iter().enumerate().skip(1) {
             let at = self.bucket_at(level, turns);
-            self.buckets[at..at + self.bucket].copy_from_slice(&levels[level]);
+            self.buckets[at..at + self.bucket].copy_from_slice(slots);
         }
         self.stash = levels.swap_remove(0);
     }
@@ -157,7 +157,9 @@ fn random(seed: &mut u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Minus the logarithm of the probability that the stash is made for: 2^-(6 + 4 r / 3) for more than r blocks.
-pub(crate) fn bound(r: usize) -> f64 {
-    6.0 + 4.0 / 3.0 * r as f64
+/// Minus the logarithm of the probability that the stash of 2^depth blocks is made for: 2^-(6 + 4 r / 3) for more than r blocks, and 2^-(6 + r) beyond
+/// a depth of 14.
+pub(crate) fn bound(depth: usize, r: usize) -> f64 {
+    let slope = if depth > 14 { 1.0 } else { 4.0 / 3.0 };
+    6.0 + slope * r as f64
 }

@@ -441,17 +441,17 @@ fn the_simulator_of_the_stash_is_the_circuit() {
             both.iter_mut().for_each(|path| path[0].resize(24, None));
             assert_eq!(both[0], both[1], "{blocks}, {bucket}, access {access}");
         }
-        assert!(held > 1, "{blocks}, {bucket}: some are in the stash");
+        assert!(held > 1 || bucket > 1, "{blocks}, {bucket}: some are in the stash");
     }
 }
 
-/// The bound that stashes are made by, 2^-(6 + 4 r / 3) for more than r blocks after the first eviction, wherever more than r were there.
+/// The bound that stashes are made by, wherever more than r blocks were there.
 #[test]
 fn stashes_hold_no_more_than_the_bound_says() {
-    for (depth, accesses) in [(8, 1_000_000), (10, 1_000_000), (12, 1_000_000)] {
+    for (depth, accesses) in [(8, 1_000_000), (10, 1_000_000), (12, 1_000_000), (15, 500_000)] {
         let tail = plain::tail(depth, accesses, depth as u64);
         for (r, &count) in tail.iter().enumerate() {
-            let bound = accesses as f64 * (-plain::bound(r)).exp2();
+            let bound = accesses as f64 * (-plain::bound(depth, r)).exp2();
             assert!(count as f64 <= bound, "2^{depth}: {count} with more than {r}");
         }
         // It is not always empty either: the bound is about something.
@@ -627,26 +627,4 @@ fn opened_leaves(layout: Layout, turns: usize, seed: u64, place: fn(u64) -> u64)
 fn chi_square(counts: &[u32]) -> f64 {
     let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     counts.iter().map(|count| (f64::from(*count) - mean).powi(2) / mean).sum()
-}
-
-#[test]
-fn throw_away() {
-    for (blocks, width) in
-        [(256, 32), (1024, 32), (4096, 32), (10_000, 32), (10_000, 256), (65_536, 32)]
-    {
-        for accesses in [10, 1 << 20] {
-            let needs = Needs { is_given: true, ..Needs::new(blocks, width, accesses) };
-            let by = |weight: u64| {
-                let all = (1..=8).flat_map(|t| (1..=6).map(move |f| (t, f)));
-                all.filter_map(|(t, f)| {
-                    let plan = Plan::new(Needs { is_given: false, ..needs }, nested(t, f))?;
-                    let price = plan.access(plan::bits(blocks - 1), Kind::Update);
-                    let start = Plan::new(needs, nested(t, f))?.start();
-                    Some((price.ands + weight * price.opens, t, f, start.ands, start.opens))
-                })
-                .min()
-            };
-            println!("{blocks} x {width} {accesses}: {:?} {:?}", by(0), by(1 << 14));
-        }
-    }
 }
