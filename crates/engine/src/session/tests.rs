@@ -231,7 +231,8 @@ fn one_bit(is_new: bool) -> MemoryUse {
 #[test]
 fn sides_that_hold_other_versions_of_a_memory_run_nothing() {
     let config: SessionConfig = "plain".parse().expect("a backend");
-    let steps: [fn(&mut Session) -> Result<(), Fault>; 2] = [
+    type Step = fn(&mut Session) -> Result<(), Fault>;
+    let steps: [Step; 2] = [
         |session| session.run(&GoesOn).map(|outcome| outcome.output),
         |session| session.end_memory("m").map(drop),
     ];
