@@ -177,7 +177,8 @@ pub trait Party: Gates<Error = Fault> + Sized {
         Memory::kept(self, name, plan, state, prg)
     }
 
-    /// A memory as both sides have planned it, of zeros or of `rows`. `prg` is this side's part of the leaves that are tossed.
+    /// A memory as both sides have planned it, of zeros or of `rows`. `prg` is this side's part of the leaves that are tossed. A plan that both
+    /// sides do not agree on otherwise belongs into [`Job::terms`](crate::Job::terms): unlike ones end in a fault that blames the peer.
     ///
     /// # Errors
     /// `Misuse` when the plan is not for such rows; faults of the protocol.

@@ -58,6 +58,10 @@ impl Held {
         let row = |shape: &LevelShape| (shape.blocks * (shape.width + shape.index())) as u64;
         let exchanged = plan.levels.iter().map(row).max().unwrap_or(0).saturating_mul(2);
         let networks = plan.levels.iter().map(bits).fold(exchanged, u64::saturating_add);
-        Held { all: kept.saturating_add(networks), awake: awake.saturating_add(networks) }
+        // While rows are put in, those of a tree have positions that are in no further one yet.
+        let positions = plan.trees.iter().map(|tree| (tree.blocks * (1 + tree.depth)) as u64);
+        let positions = if start == Start::Rows { positions.max().unwrap_or(0) } else { 0 };
+        let besides = networks.saturating_add(positions);
+        Held { all: kept.saturating_add(besides), awake: awake.saturating_add(besides) }
     }
 }

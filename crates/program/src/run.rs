@@ -23,7 +23,7 @@ use crate::tables::Memories;
 
 /// Version of the gates that a module becomes. Two parties agree on it, because the digest of a module
 /// does not say which gates an addition takes. Whatever changes them raises it; a test tells.
-pub const EXECUTION: u32 = 10;
+pub const EXECUTION: u32 = 11;
 
 /// Iterations of a map that run side by side, given the bits of one.
 ///

@@ -576,20 +576,21 @@ impl Tally {
         if start.ands > 0 {
             self.course.and_depth();
         }
-        if upkeep.opens > 0 {
-            // Each of them stands between two accesses.
+        if all.opens > 0 {
+            // Each of them stands between two accesses, or two rows that are put in, behind which a flag is opened.
             self.course.reveal();
-            self.course.between = self.course.between.saturating_add(upkeep.opens);
-            let bits = plan.levels.first().map_or(0, |rows| rows.blocks * rows.index());
-            add(&mut self.stats.reveals, weight, upkeep.opens);
-            add(&mut self.stats.revealed_bits, weight, upkeep.opens.saturating_mul(bits as u64));
+            self.course.between = self.course.between.saturating_add(all.opens);
+            let places = plan.levels.first().map_or(0, |rows| rows.blocks * rows.index()) as u64;
+            let bits = upkeep.opens.saturating_mul(places).saturating_add(start.opens);
+            add(&mut self.stats.reveals, weight, all.opens);
+            add(&mut self.stats.revealed_bits, weight, bits);
         }
         // One row after the other, each in no more steps than it has ANDs.
         self.stats.depth = self.stats.depth.saturating_add(all.ands);
         let accesses = self.accesses_of(plan);
         add(&mut accesses.start_ands, weight, start.ands);
         add(&mut accesses.ands, weight, upkeep.ands);
-        add(&mut accesses.opens, weight, upkeep.opens);
+        add(&mut accesses.opens, weight, all.opens);
         Ok(())
     }
 }

@@ -290,6 +290,25 @@ fn given_rows_are_shuffled_and_taken_out() {
     assert!(accesses.start_ands > 0 && stats.access_ands() == accesses.ands + accesses.start_ands);
 }
 
+/// While many rows are put in, flags of overflow are opened, which count as all that a program opens.
+#[test]
+fn openings_while_rows_are_put_in_are_counted() {
+    let text = "cenote 2\nprogram m \"\"\ninput t[20000]: a uint b32\ninput at: b uint b15\n{\n\
+        %on = const b1 0x1\n\
+        %end, %i = for 30000 (%0, %1) { |%s, %j|\n%x = lookup %s, %j\n%y = slice{lo=0, width=15} %x\n\
+        %k = xor %j, %y\n%n = add %x, %x\n%u = store %s, %j, %n, %on\nyield %u, %k }\n}\n\
+        output i: both uint %i\n";
+    let module = Module::parse_text(text).unwrap();
+    let plan = module.tables().into_iter().find_map(|table| table.plan.clone()).unwrap();
+    let (stats, trees) = (module.stats().unwrap(), plan.trees.len() as u64);
+    let [accesses] = stats.memories[..] else { panic!("{:?}", stats.memories) };
+    let begun = plan.start().opens;
+    assert!(plan.needs.is_given && trees > 0 && begun > 10, "{plan:?}");
+    assert_eq!(accesses.opens, begun + 30_000 * trees);
+    assert_eq!(stats.reveals, accesses.opens);
+    assert_eq!(accesses.start_ands, plan.start().ands);
+}
+
 /// All memories of a run fail with the bound of one, those of loops, branches and calls counted.
 #[test]
 fn memories_of_a_run_share_the_bound() {

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Memories that are to end.
 #[derive(Default)]
 pub(crate) struct Ending {
-    /// Those that the own owner wants to end; and whether the leader has heard of it.
+    /// Those that the own owner wants to end, until they have; and whether the leader has heard of it.
     own: BTreeMap<String, bool>,
     /// Those that the peer's does, where this side leads.
     peers: BTreeSet<String>,
@@ -55,14 +55,16 @@ impl Inner {
                 "memory `{name}` is in use by job {job}, which runs: end it when that has ended, or take the job back, which ends it as well"
             ));
         }
-        lock(&self.ending).own.entry(name.to_owned()).or_insert(false);
+        lock(&self.ending).own.insert(name.to_owned(), false);
         self.changed();
         let (end, mut seen) = (Instant::now() + ENDS, 0);
         while lock(&self.ending).own.contains_key(name) {
-            if Instant::now() >= end {
-                lock(&self.ending).own.remove(name);
+            // It may end with its session, or by a job.
+            if self.holds().is_ready() && self.holds().held(name).is_none() {
+                self.has_ended(name);
+            } else if Instant::now() >= end {
                 let what = format!(
-                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; look at `status`, and try again"
+                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; it ends after that, and `status` no longer lists it then"
                 );
                 return Err(ServiceError::new(ErrorKind::Unavailable, what));
             }
@@ -103,9 +105,9 @@ impl Inner {
 
     /// The peer's owner wants these to end. What this side does not hold it does not remember.
     pub(crate) fn peer_ends(&self, names: &[String]) {
-        let held = names.iter().filter(|name| self.holds().held(name).is_some());
-        lock(&self.ending).peers.extend(held.cloned());
-        if !names.is_empty() {
+        let mut held = names.iter().filter(|name| self.holds().held(name).is_some()).peekable();
+        if held.peek().is_some() {
+            lock(&self.ending).peers.extend(held.cloned());
             self.changed();
         }
     }
