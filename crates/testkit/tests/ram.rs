@@ -738,8 +738,8 @@ fn a_cheater_of_jimu_that_changes_a_kept_memory_gets_no_wrong_row() {
     let bond = (Role::Garbler, JimuCheat::Bond, Some("jimu.output.bond"));
     let honest = [Role::Garbler, Role::Evaluator].map(|by| (by, JimuCheat::None, None));
     // The first that comes of a memory that goes on: a gate of a scan, or the opening of a shuffle.
-    let talks: [(fn(Role, u128) -> Talk, _); 2] =
-        [(accesses, "jimu.outer"), (shuffled, "jimu.output.perm")];
+    type Talks = fn(Role, u128) -> Talk;
+    let talks: [(Talks, _); 2] = [(accesses, "jimu.outer"), (shuffled, "jimu.output.perm")];
     let mut rows = Vec::new();
     for (talk, opened) in talks {
         let garbler = [(Label, "jimu.outer"), (Perm, opened), (Negated, opened)];
