@@ -41,7 +41,9 @@ def test_a_table_is_one() -> None:
 
 
 def fake(_: object) -> dict[str, object]:
-    return {"ands": 1e9, "wall_s": 60, "parties": {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}}
+    memory = {"start_ands": 9e8, "accesses": 20, "ands_per_access": 5e6}
+    parties = {"garbler": {"peak_rss_bytes": 5e6}, "evaluator": {"peak_rss_bytes": 4e6}}
+    return {"ands": 1e9, "wall_s": 60, "parties": parties, **memory}
 
 
 def test_large_runs_show_all_gates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,6 +52,7 @@ def test_large_runs_show_all_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| 5.90 | 1.00 | 60 | 5 |" in text
     # The stream has as many XORs.
     assert "| 2.00 | 1.00 | 60 | 5 |" in text
+    assert "given rows of 32 bits, 20 accesses | `wrk` | - | 1.00 | 60 | 5 |" in text
 
 
 def test_a_section_is_measured_and_the_others_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
