@@ -101,7 +101,30 @@ pub fn wipe_stack() {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// An item that counts how often any is wiped.
+    #[derive(Clone)]
+    struct Counting(#[expect(dead_code, reason = "it has a size")] u8);
+
+    static WIPED: AtomicUsize = AtomicUsize::new(0);
+
+    impl Zeroize for Counting {
+        fn zeroize(&mut self) {
+            WIPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn items_that_move_are_wiped_where_they_were() {
+        let mut items = Secret::<Vec<Counting>>::with_capacity(3);
+        items.resize(3, Counting(1));
+        assert_eq!(WIPED.load(Ordering::Relaxed), 0);
+        items.resize(4, Counting(1));
+        assert_eq!(WIPED.load(Ordering::Relaxed), 3);
+    }
 
     #[test]
     fn items_stay_when_they_become_more() {
