@@ -49,9 +49,9 @@ impl Held {
     pub(crate) fn of(plan: &Plan, accesses: u64, start: Start) -> Held {
         let kept = match start {
             Start::Found => plan.resting_wires(),
-            Start::Zeros | Start::Rows => plan.awake_wires(accesses, start, u64::MAX),
+            Start::Zeros | Start::Rows => plan.awake_wires(accesses, start, false),
         };
-        let awake = plan.awake_wires(accesses, start, plan.needs.most_awake as u64);
+        let awake = plan.awake_wires(accesses, start, true);
         // Twice the control bits of a network, of which there are two at once; while it exchanges rows, differences and changes of
         // half of them each, old and new ones.
         let bits = |shape: &LevelShape| 4 * (shape.blocks * shape.index()) as u64;

@@ -361,7 +361,7 @@ fn what_rests_in_a_memory_is_counted_apart() {
     let [found, new] = [found, new].map(|module| module.stats().unwrap());
     let held = plan.resting_wires();
     assert!((held..held + 2000).contains(&found.live_bits), "{found:?}");
-    let awake = plan.awake_wires(16, Start::Found, plan.needs.most_awake as u64);
+    let awake = plan.awake_wires(16, Start::Found, true);
     assert!((awake..awake + 2000).contains(&found.awake_bits), "{found:?}");
     assert!(3 * awake < held, "{awake} of {held}");
     assert!(new.live_bits < held / 2, "what no access came to is not there yet");

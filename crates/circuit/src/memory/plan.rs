@@ -392,10 +392,11 @@ impl Plan {
         self.wires(self.needs.accesses, self.needs.is_given, u64::MAX)
     }
 
-    /// Wires that a run with so many accesses holds besides those that rest, at most, if of each tree `most` stay awake between two accesses and those
-    /// of the paths of the next one, or of the rows that are put in together.
+    /// Wires that a run with so many accesses holds besides those that rest, at most: of each tree, with a machine that packs, [`Needs::most_awake`]
+    /// and those of the paths of the next access, or of the rows that are put in together.
     #[must_use]
-    pub fn awake_wires(&self, accesses: u64, start: Start, most: u64) -> u64 {
+    pub fn awake_wires(&self, accesses: u64, start: Start, packs: bool) -> u64 {
+        let most = if packs { self.needs.most_awake as u64 } else { u64::MAX };
         match start {
             Start::Found if accesses == 0 => 0,
             Start::Found | Start::Zeros => self.wires(accesses, false, most),

@@ -69,8 +69,7 @@ impl<W: Clone> Tree<W> {
         leaf: &[bool],
         most_awake: usize,
     ) -> Result<(), G::Error> {
-        let evicted = (0..2).map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)));
-        let paths: Vec<_> = std::iter::once(leaf.to_vec()).chain(evicted).collect();
+        let paths: Vec<_> = std::iter::once(leaf.to_vec()).chain(self.evicted_next(2)).collect();
         self.make_ready(g, &paths, most_awake)
     }
 
@@ -81,8 +80,7 @@ impl<W: Clone> Tree<W> {
         puts: usize,
         most_awake: usize,
     ) -> Result<(), G::Error> {
-        let evicted = (0..2 * puts as u64).map(|ahead| self.turns_of(self.evictions + ahead));
-        let paths: Vec<_> = evicted.collect();
+        let paths: Vec<_> = self.evicted_next(2 * puts as u64).collect();
         self.make_ready(g, &paths, most_awake)
     }
 
@@ -209,6 +207,11 @@ impl<W: Clone> Tree<W> {
         let turns = self.turns_of(self.evictions);
         self.evictions += 1;
         turns
+    }
+
+    /// The paths of so many evictions that come next.
+    fn evicted_next(&self, count: u64) -> impl Iterator<Item = Vec<bool>> + '_ {
+        (0..count).map(|ahead| self.turns_of(self.evictions.wrapping_add(ahead)))
     }
 
     /// The path of an eviction by its number.

@@ -144,11 +144,10 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             away.cells = away.cells.into_iter().map(|cell| g.pack(cell)).collect();
             let all = cells.iter().sum::<usize>() as u64;
             assert!(all <= plan.resting_wires());
-            let most = plan.needs.most_awake as u64;
-            let awake = plan.awake_wires(step - begun.0, begun.1, most);
+            let awake = plan.awake_wires(step - begun.0, begun.1, true);
             assert!(all - resting <= awake, "{:?}", plan.layout);
             assert!(
-                awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, at_first, most)
+                awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, at_first, true)
             );
             begun = (step, Start::Found);
             ram = Ram::found(&mut g, plan.clone(), away).unwrap();
@@ -217,7 +216,7 @@ fn rows_rest_while_more_are_put_in() {
         let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
         let away = ram.put_away(&mut g).unwrap();
         let all = away.cells.iter().map(Resting::wires).sum::<usize>() as u64;
-        let awake = plan.awake_wires(0, Start::Rows, 1 << 18);
+        let awake = plan.awake_wires(0, Start::Rows, true);
         assert!(all - resting <= awake && awake < all / 2, "{layout:?}");
         ram = Ram::found(&mut g, plan, away).unwrap();
         for (i, expected) in array.iter().enumerate().step_by(397) {
