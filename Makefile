@@ -12,7 +12,7 @@ TABLES ?=
 # Which mutants `make mutants` runs, by the starts of their ids; all if empty.
 MUTANTS ?=
 
-.PHONY: help setup demo test lint fmt docs deny python gallery tables bench kills soak fuzz fuzz-api mutants toy arithmetic
+.PHONY: help setup venv demo test lint fmt docs deny python gallery tables bench kills soak fuzz fuzz-api mutants toy arithmetic
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -42,18 +42,18 @@ python: setup ## build the Python package as a wheel, in target/wheels
 	test -x target/venv/bin/maturin || (python3 -m venv target/venv && target/venv/bin/pip install --quiet -r python/requirements-dev.txt)
 	cd python && ../target/venv/bin/maturin build --release --locked --out ../target/wheels
 
-gallery: setup ## docs/gallery.md, its figures and the notebooks, from the shipped programs
+venv: setup
 	test -x target/venv/bin/pip || python3 -m venv target/venv
 	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
 	cd python && VIRTUAL_ENV=../target/venv ../target/venv/bin/maturin develop --locked --quiet
+
+gallery: venv ## docs/gallery.md, its figures and the notebooks, from the shipped programs
 	target/venv/bin/python -m programs.plots
 	target/venv/bin/python -m programs.gallery
 	target/venv/bin/python -m programs.notebooks
 
-tables: setup ## docs/results.md: the paper's evaluation, measured here; TABLES=--quick to see that all runs, --large for the largest runs, --hour for an hour of seven days, --only 'Functions' for a section
+tables: venv ## docs/results.md: the paper's evaluation, measured here; TABLES=--quick to see that all runs, --large for the largest runs, --hour for an hour of seven days, --only 'Functions' for a section
 	$(CARGO) build --release --locked --package cenote-cli
-	test -x target/venv/bin/pip || python3 -m venv target/venv
-	target/venv/bin/pip install --quiet -r python/requirements-dev.txt
 	target/venv/bin/python -m programs.tables $(TABLES)
 
 kills: ## two services killed 1,000 times at random instants, and what they did checked

@@ -1,7 +1,7 @@
 """docs/results.md: the evaluation of POOL (CCS 2017), measured again: ``python -m programs.tables [--quick] [--hour] [--only SECTION]``.
 
-Everything is measured by ``cenote bench`` and ``cenote params`` of the command in CENOTE_BIN, or target/release. What the paper says stands
-beside it as quoted: it is from other machines.
+Everything is measured by ``cenote bench``, ``run`` and ``params`` of the command in CENOTE_BIN, or target/release. What the paper says
+stands beside it as quoted: it is from other machines.
 """
 
 import argparse
@@ -11,10 +11,16 @@ import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
+import tempfile
+
+import cenote as cn
+from cenote import Array, Bit, Evaluator, Garbler, UInt
 
 from . import drawing
+from .hot_cards.program import Card, Day, Reason
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs/results.md"
@@ -244,6 +250,58 @@ def sizes_of_memories(chosen):
         "rows that the garbler enters, which is full. The beginning is what comes before the first access. MB are the most at a side, the "
         "beginning included. 2^16 given rows are among the large runs.\n\n"
         + table(["blocks of 32 bits", "here", "begins with", "kept", "beginning, M ANDs", "s", "an access, K ANDs", "s", "MB"], rows)
+    )
+
+
+@cn.program
+def look_up(
+    ours: Garbler[UInt[128]],
+    yours: Evaluator[UInt[128]],
+    listed: Garbler[Array[Card, 8]],
+    asked: Evaluator[Array[Card, "q"]],
+    *,
+    n: int,
+    q: int,
+) -> tuple[Evaluator[Array[Bit, "q"]], Evaluator[Array[Reason, "q"]]]:
+    """Which of the cards that are asked for are on a list of at most ``n``, and why. What a look-up takes does not depend on the list."""
+    cards = cn.map_of(Card, Reason, n, seeds=(ours, yours), expires=Day)
+    for k in cn.range(8):
+        cards.insert(listed[k], k + 1, expires=1)
+    hot, reasons = cn.zeros(Bit, q), cn.zeros(Reason, q)
+    for k in cn.range(q):
+        hot[k], reasons[k] = cards.get(asked[k])
+    return hot, reasons
+
+
+def looked_up(backend, n, q):
+    """A run of so many look-ups, whose answers are checked."""
+    listed = [4_000_000_000_000_000 + 977 * k for k in range(8)]
+    asked = [listed[k % 8] + k % 3 for k in range(q)]
+    given = {"ours": [1 << 100], "yours": [3 << 90], "listed": listed, "asked": asked}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "look_up.bin"
+        look_up.compile(n=n, q=q).save(file)
+        inputs = [f"--input={name}={','.join(map(str, values))}" for name, values in given.items()]
+        run = cenote(["run", str(file), "--backend", backend, *inputs])
+    expected = [[card in listed for card in asked], [listed.index(card) + 1 if card in listed else 0 for card in asked]]
+    if run["values"]["result"] != expected:
+        raise AssertionError(f"{backend}: {q} look-ups among {n} cards give {run['values']['result']}, not {expected}")
+    return run
+
+
+def look_ups(chosen):
+    """Look-ups in the map of the application with hot cards, a second."""
+    rows, (few, many) = [], (4, 8) if chosen.quick else (10, 60)
+    for backend in ("wrk", f"jimu:pool={POOLS[0]}"):
+        for n in (2_500, 10_000):
+            pairs = [[looked_up(backend, n, q) for q in (few, many)] for _ in range(1 if chosen.quick else 3)]
+            seconds = statistics.median(more["wall_s"] - less["wall_s"] for less, more in pairs) / (many - few)
+            ands = (pairs[0][1]["ands"] - pairs[0][0]["ands"]) / (many - few)
+            rows.append([f"{n:,}", f"`{backend}`", f"{ands / 1e3:.0f}", number(seconds), number(1 / seconds)])
+    return (
+        f"On loopback, cards of 54 bits, of which both parties' seeds hide where they are ([map.md](protocols/map.md)), with reasons of 4 "
+        f"and days: the difference of jobs of {many} and of {few} look-ups, medians of three.\n\n"
+        + table(["cards", "here", "a look-up, K ANDs", "s", "a second"], rows)
     )
 
 
@@ -489,6 +547,7 @@ SECTIONS = {
     "Functions (table 5)": applications,
     "Memories by their size": sizes_of_memories,
     "Memories by their layout": break_even,
+    "Look-ups in a map (hot cards)": look_ups,
     "Large runs": large,
     "Least pools of `wrk` (table 6)": smallest,
     "Size of the pool (figures 5 and 6)": size_of_the_pool,

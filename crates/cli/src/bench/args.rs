@@ -160,14 +160,21 @@ pub(crate) struct BenchAesArgs {
     pub(crate) line: BenchLineArgs,
 }
 
+/// Which of the runs of a job is measured.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WarmArgs {
+    /// Run the job once before the one that is measured, so that this finds all pools full.
+    #[arg(long)]
+    pub(crate) warm: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct BenchHammingArgs {
     /// Bits of each string.
     #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     pub(crate) bits: u32,
-    /// Run the job once before the one that is measured, so that this finds all pools full.
-    #[arg(long)]
-    pub(crate) warm: bool,
+    #[command(flatten)]
+    pub(crate) warm: WarmArgs,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -182,9 +189,8 @@ pub(crate) struct BenchSortArgs {
     /// Bits of a number.
     #[arg(long, value_name = "BITS", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) width: u8,
-    /// Run the job once before the one that is measured, so that this finds all pools full.
-    #[arg(long)]
-    pub(crate) warm: bool,
+    #[command(flatten)]
+    pub(crate) warm: WarmArgs,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -202,9 +208,8 @@ pub(crate) struct BenchEditArgs {
     /// Only the first ROWS of the N rows of the table; the reply predicts the whole.
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) rows: Option<u32>,
-    /// Run the job once before the one that is measured, so that this finds all pools full.
-    #[arg(long)]
-    pub(crate) warm: bool,
+    #[command(flatten)]
+    pub(crate) warm: WarmArgs,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]
@@ -351,9 +356,8 @@ pub(crate) struct BenchOramArgs {
     /// Square-root ORAM, with levels and a period that take least.
     #[arg(long, group = "layout")]
     pub(crate) sqrt: bool,
-    /// Run the job once before the one that is measured, so that this finds all pools full.
-    #[arg(long)]
-    pub(crate) warm: bool,
+    #[command(flatten)]
+    pub(crate) warm: WarmArgs,
     #[command(flatten)]
     pub(crate) security: BenchSecurityArgs,
     #[command(flatten)]

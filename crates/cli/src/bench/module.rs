@@ -1,5 +1,8 @@
 //! `cenote bench hamming`, `sort` and `edit`: programs of the library through a backend.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
 use cenote_circuit::{bits_of, hex_from_bits, value_of};
 use cenote_engine::{Job, ModuleJob, Role, Session, SessionConfig};
 use cenote_job::Summary;
@@ -29,25 +32,32 @@ pub(crate) enum Work {
 }
 
 pub(super) fn hamming(args: &BenchHammingArgs, format: Format) -> Result<Reply, Failure> {
-    command(Work::Hamming { bits: args.bits }, None, args.warm, &args.security, &args.line, format)
+    command(
+        Work::Hamming { bits: args.bits },
+        None,
+        args.warm.warm,
+        &args.security,
+        &args.line,
+        format,
+    )
 }
 
 pub(super) fn sort(args: &BenchSortArgs, format: Format) -> Result<Reply, Failure> {
     let work = Work::Sort { n: args.n, width: u32::from(args.width) };
-    command(work, None, args.warm, &args.security, &args.line, format)
+    command(work, None, args.warm.warm, &args.security, &args.line, format)
 }
 
 pub(super) fn edit(args: &BenchEditArgs, format: Format) -> Result<Reply, Failure> {
     let (n, bits) = (args.n, u32::from(args.bits));
     let whole = Work::Edit { rows: n, columns: n, bits };
     let Some(rows) = args.rows else {
-        return command(whole, None, args.warm, &args.security, &args.line, format);
+        return command(whole, None, args.warm.warm, &args.security, &args.line, format);
     };
     if rows > n {
         return Err(Failure::bad_input(format!("--rows {rows}: the table has {n} rows")));
     }
     let slice = Work::Edit { rows, columns: n, bits };
-    command(slice, Some(whole), args.warm, &args.security, &args.line, format)
+    command(slice, Some(whole), args.warm.warm, &args.security, &args.line, format)
 }
 
 /// Measures `work`, a second run of it if `warm`; `whole` is what it is a slice of.
@@ -140,6 +150,25 @@ where
     report.session(&Summary::of(&mut session));
     session.close();
     Ok(report.finish())
+}
+
+/// Seconds of the part of a job with which it ends, in its last run.
+#[derive(Default)]
+pub(super) struct Tail(Mutex<Option<f64>>);
+
+impl Tail {
+    /// The part has `begun` then and ends now.
+    pub(super) fn ends(&self, begun: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(begun.elapsed().as_secs_f64());
+    }
+
+    /// What comes before the part is the start of the job that is `done`.
+    pub(super) fn leave_to(self, done: &mut JobReport) {
+        if let Some(tail_s) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            done.start_s = (done.wall_s - tail_s).max(0.0);
+        }
+    }
 }
 
 /// A job, and before it the same for nothing if it is to find all pools full.

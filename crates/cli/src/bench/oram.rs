@@ -1,6 +1,5 @@
 //! `cenote bench oram`: accesses to a memory, kept in the cheapest way, in trees or permuted, as told.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use cenote_circuit::{Kind, Layout, Needs, Plan, Price, bits_of, hex_from_bits};
@@ -11,6 +10,7 @@ use cenote_program::ANDS_PER_OPENING;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::module::Tail;
 use super::{Setting, and, measure, module, sessions, summary, wrong};
 use crate::bench::args::BenchOramArgs;
 use crate::exit::Failure;
@@ -43,7 +43,7 @@ pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Fai
     let (access, all) = (work.plan()?.access(work.index(), Kind::Update), work.price()?);
     let sessions = sessions(&args.security, all.ands)?;
     let setting = Setting::new(&args.line)?;
-    let task = |config: &SessionConfig| Task::Oram { work, warm: args.warm, config: *config };
+    let task = |config: &SessionConfig| Task::Oram { work, warm: args.warm.warm, config: *config };
     let tasks: Vec<Task> = sessions.iter().map(task).collect();
     let expected = vec![Some(hex_from_bits(&work.expected()))];
     let runs = measure(&tasks, &setting, args.line.repeat, format, |both| {
@@ -64,7 +64,7 @@ pub(super) fn command(args: &BenchOramArgs, format: Format) -> Result<Reply, Fai
             result.insert(name.into(), json!(value));
         }
         result.insert("given".into(), json!(work.given));
-        result.insert("warm".into(), json!(args.warm));
+        result.insert("warm".into(), json!(args.warm.warm));
         result.insert("layout".into(), json!(name(&work.plan()?)));
         let cheapest = Plan::cheapest(work.needs());
         result.insert("cheapest".into(), json!(cheapest.as_ref().map(name)));
@@ -104,11 +104,10 @@ pub(crate) fn party(
 ) -> Result<Report, Failure> {
     let (plan, ands) = (work.plan()?, work.price()?.ands);
     let config = config.for_ands(ands);
-    let job = Updates { work, plan, ands, role, accesses_s: Mutex::default() };
+    let job = Updates { work, plan, ands, role, accesses: Tail::default() };
     let mut report = module::jobs(channels, role, &config, &module::measured(&job, warm))?;
-    let accesses_s = job.accesses_s.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(done) = report.jobs.last_mut() {
-        done.start_s = (done.wall_s - accesses_s).max(0.0);
+        job.accesses.leave_to(done);
     }
     Ok(report)
 }
@@ -119,8 +118,8 @@ struct Updates {
     plan: Plan,
     ands: u64,
     role: Role,
-    /// Seconds from the beginning of the memory, at both sides, to the result: of the last run.
-    accesses_s: Mutex<f64>,
+    /// From when both sides have all of the memory.
+    accesses: Tail,
 }
 
 impl Job for Updates {
@@ -162,8 +161,7 @@ impl Job for Updates {
             sum = party.xor_many(&sum, &old)?;
         }
         let result = party.reveal(Receivers::Both, &sum)?;
-        let mut accesses_s = self.accesses_s.lock().unwrap_or_else(PoisonError::into_inner);
-        *accesses_s = begun.elapsed().as_secs_f64();
+        self.accesses.ends(begun);
         Ok(vec![result])
     }
 }

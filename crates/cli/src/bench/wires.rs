@@ -1,6 +1,5 @@
 //! `cenote bench wires`: inputs of either party, and outputs to both.
 
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use cenote_circuit::{bits_of, hex_from_bits};
@@ -9,6 +8,7 @@ use cenote_net::Channels;
 use cenote_prim::{Block, Prg};
 use serde_json::{Value, json};
 
+use super::module::Tail;
 use super::{Setting, measure, module, sessions, summary, wrong};
 use crate::bench::args::BenchWiresArgs;
 use crate::exit::Failure;
@@ -86,12 +86,10 @@ pub(crate) fn party(
     wires: usize,
     config: SessionConfig,
 ) -> Result<Report, Failure> {
-    let jobs = PARTS.map(|part| Phase { part, wires, role, opening_s: OnceLock::new() });
+    let jobs = PARTS.map(|part| Phase { part, wires, role, opening: Tail::default() });
     let mut report = module::jobs(channels, role, &config, &jobs.each_ref())?;
-    for (done, job) in report.jobs.iter_mut().zip(&jobs) {
-        if let Some(opening_s) = job.opening_s.get() {
-            done.start_s = (done.wall_s - opening_s).max(0.0);
-        }
+    for (done, job) in report.jobs.iter_mut().zip(jobs) {
+        job.opening.leave_to(done);
     }
     Ok(report)
 }
@@ -101,8 +99,8 @@ struct Phase {
     part: Part,
     wires: usize,
     role: Role,
-    /// Seconds in which all wires are opened, where they are.
-    opening_s: OnceLock<f64>,
+    /// In which all wires are opened, where they are.
+    opening: Tail,
 }
 
 impl Job for Phase {
@@ -129,7 +127,7 @@ impl Job for Phase {
         }
         let begun = Instant::now();
         let outputs = party.reveal(Receivers::Both, &inputs)?;
-        self.opening_s.get_or_init(|| begun.elapsed().as_secs_f64());
+        self.opening.ends(begun);
         Ok(vec![outputs])
     }
 }
