@@ -136,6 +136,20 @@ def prices(what, made):
         paper = f" (paper: {PAPER[one.name]:.1f} million)" if one.name in PAPER else ""
         moved = " | ".join(price(one, backend) for backend in BACKENDS)
         yield f"| `{one.name}` | {one.ands:,}{paper} | {moved} | {'<br>'.join(one.report(one.expected))} |"
+    kept = [f"`{one.name}`: {'; '.join(tables(one))}." for one in made if any(tables(one))]
+    if kept:
+        yield "\nHow rows at secret places are kept, as is cheapest ([ram.md](protocols/ram.md)): " + " ".join(kept)
+
+
+def tables(one):
+    """How many rows the tables of a program have, by how they are kept."""
+    ways = {}
+    for memory in one.compiled().cost()["memories"]:
+        how = f"in {memory['trees']} trees" if memory["trees"] else "as square-root ORAM" if memory["levels"] else "scanned"
+        ways.setdefault(how, []).append(memory["rows"])
+    for how, rows in ways.items():
+        count = f"{min(rows):,}" if min(rows) == max(rows) else f"{min(rows):,} to {max(rows):,}"
+        yield f"{count} rows, {how}"
 
 
 def page():

@@ -213,15 +213,16 @@ class Hashed(Map):
         return here ^ aside, self.stash.memory.value_of(row ^ other)
 
     def insert(self, key: Any, value: Any, *, expires: Any = None, enable: Any = True) -> Secret:
-        """As :meth:`Map.insert`; nor if its time has come already."""
+        """As :meth:`Map.insert`; nor if its time has come already: then what the key had is gone."""
         until = self._expires(expires)
         key, row = self._key(key), self.stash.memory.word_of(value, "a value of this map")
         on = self._on(enable)
-        if until is not None:
-            on = on & (until > self.state[0])
         place = self._place(key)
         bucket = self._bucket(self._rows(place))
         here, aside = bucket.match(key) & on, self.stash.match(key) & on
+        if until is not None:
+            lasts = until > self.state[0]
+            on, late = on & lasts, aside & ~lasts
         new = on & ~(parity(here) ^ parity(aside))
         if until is None:
             new = new & (self.state[0] != self.n)
@@ -230,8 +231,11 @@ class Hashed(Map):
         left = new & ~done
         kept = self.stash.put(aside, left, key, row, until)
         _flag(left & ~kept)
-        if until is None:
-            change(self.state, self.state + self.state.elem(new & (done | kept)))
+        if until is not None:
+            # A bucket loses it when it is looked at next.
+            change(self.stash.there, self.stash.there ^ late)
+            return (done | kept) & on
+        change(self.state, self.state + self.state.elem(new & (done | kept)))
         return done | kept
 
     def delete(self, key: Any, *, enable: Any = True) -> Secret:

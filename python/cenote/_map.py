@@ -38,7 +38,7 @@ def map_of(
     ``seeds`` are two words of 128 random bits, an input of each owner. With them a large map is kept in buckets of a memory, by a
     hash of the key that neither owner can compute, where that is cheaper; ``hashed`` says whether. Such a map loses an entry with a
     probability of 2^-40 at most, which ``insert`` and the output ``overflow`` say. Its time is a clock: ``now`` does not go back, and
-    an entry whose time it has reached is not put in. With times it takes ``n`` entries, and may take more.
+    an entry whose time it has reached is not put in, and what its key had is gone. With times it takes ``n`` entries, and may take more.
     """
     if (seeds is None) and hashed:
         raise compile_error("a hashed map without seeds: give two words of 128 random bits, an input of each owner, as in seeds=(a, b)")

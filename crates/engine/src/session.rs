@@ -318,7 +318,7 @@ impl Session {
     }
 
     /// Whether the session holds the memories that a job goes on with, and none that it begins. The peer, which holds the same, finds the
-    /// same; nothing is sent.
+    /// same; nothing is sent, so one that holds it all the same waits for the agreement in vain: services tell each other before.
     ///
     /// # Errors
     /// `Policy`, with what to do about it; `Exhausted` when it had to hold more than [`Backend::most_kept_wires`] bits. The

@@ -28,7 +28,6 @@ pub struct Growing<T: Zeroize> {
 impl<T: Copy + Zeroable + Zeroize> Growing<T> {
     /// Zeros are added until there are `len` items. Their pages come when they are first used.
     pub fn grow(&mut self, len: usize) {
-        const { assert!(align_of::<T>() <= align_of::<u128>(), "room is aligned to blocks") }
         let bytes = len.saturating_mul(size_of::<T>());
         if bytes > self.room.bytes() {
             self.room.grow(bytes.max(2 * self.room.bytes()).max(LEAST));
@@ -39,6 +38,8 @@ impl<T: Copy + Zeroable + Zeroize> Growing<T> {
 
 impl<T: Zeroize> Default for Growing<T> {
     fn default() -> Self {
+        // No slice of items is aligned to more, not even an empty one.
+        const { assert!(align_of::<T>() <= align_of::<u128>(), "room is aligned to blocks") }
         Growing { room: Room::default(), len: 0, items: PhantomData }
     }
 }
@@ -133,7 +134,8 @@ mod linux {
                     )
                 }
             } else {
-                // SAFETY: all of the mapping of this room, which nobody borrows; it is reached by what is returned from here on.
+                // SAFETY: all of the mapping of this room, which nobody borrows; it is reached by what is returned from here on. It is one mapping
+                // for the system too, since no part of it is ever advised or protected apart.
                 unsafe { mremap(old, self.bytes, bytes, MremapFlags::MAYMOVE) }
             };
             match moved.ok().and_then(|start| NonNull::new(start.cast())) {
@@ -156,19 +158,21 @@ mod linux {
 /// What other systems have, and these tests.
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable {
+    use std::mem::MaybeUninit;
+
     use zeroize::Zeroize;
 
-    /// An array that is copied to a longer one, and wiped where it was.
+    /// An array that is copied to a longer one, and wiped where it was. Items may leave bytes between their fields unset.
     #[derive(Default)]
-    pub(super) struct Room(Vec<u128>);
+    pub(super) struct Room(Vec<MaybeUninit<u128>>);
 
     impl Room {
         pub(super) fn start(&self) -> *const u128 {
-            self.0.as_ptr()
+            self.0.as_ptr().cast()
         }
 
         pub(super) fn start_mut(&mut self) -> *mut u128 {
-            self.0.as_mut_ptr()
+            self.0.as_mut_ptr().cast()
         }
 
         pub(super) fn bytes(&self) -> usize {
@@ -176,7 +180,7 @@ mod portable {
         }
 
         pub(super) fn grow(&mut self, bytes: usize) {
-            let mut longer = vec![0; bytes.div_ceil(size_of::<u128>())];
+            let mut longer = vec![MaybeUninit::new(0); bytes.div_ceil(size_of::<u128>())];
             longer[..self.0.len()].copy_from_slice(&self.0);
             self.0.zeroize();
             self.0 = longer;

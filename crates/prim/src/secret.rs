@@ -52,11 +52,29 @@ impl<T: Zeroize + Default> Default for Secret<T> {
 }
 
 impl<T: Zeroize> FromIterator<T> for Secret<Vec<T>> {
-    /// Collects without growing on the way if the iterator knows its length.
+    /// Items that move to a larger allocation on the way, where the iterator does not know its length, leave no copy behind.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        Secret(items.into_iter().collect())
+        let items = items.into_iter();
+        let (least, most) = items.size_hint();
+        if most == Some(least) {
+            return Secret(items.collect());
+        }
+        let mut all = Secret::with_capacity(least);
+        for item in items {
+            if all.len() == all.capacity() {
+                let mut moved = Secret::with_capacity((2 * all.len()).max(FEW));
+                moved.append(&mut all);
+                // What was there is wiped, the capacity with it.
+                all = moved;
+            }
+            all.push(item);
+        }
+        all
     }
 }
+
+/// Items that a collection of unknown length begins with.
+const FEW: usize = 16;
 
 impl<T: Zeroize> Deref for Secret<T> {
     type Target = T;
@@ -124,6 +142,17 @@ mod tests {
         assert_eq!(WIPED.load(Ordering::Relaxed), 0);
         items.resize(4, Counting(1));
         assert_eq!(WIPED.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn items_that_are_collected_are_all_there() {
+        for count in [0, 1, 15, 16, 17, 1000] {
+            let unknown = (0..2 * count).filter(|n| n % 2 == 0);
+            let all: Secret<Vec<u64>> = unknown.collect();
+            assert!(all.iter().copied().eq((0..count).map(|n| 2 * n)), "{count}");
+            let known: Secret<Vec<u64>> = (0..count).collect();
+            assert_eq!((all.len(), known.len()), (count as usize, count as usize));
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Held {
     pub(crate) all: u64,
     /// Those of them that do not rest, with a backend that packs wires at rest.
     pub(crate) awake: u64,
+    /// How often some of them wake.
+    pub(crate) wakes: u64,
 }
 
 impl Held {
@@ -62,6 +64,10 @@ impl Held {
         let positions = plan.trees.iter().map(|tree| (tree.blocks * (1 + tree.depth)) as u64);
         let positions = if start == Start::Rows { positions.max().unwrap_or(0) } else { 0 };
         let besides = networks.saturating_add(positions);
-        Held { all: kept.saturating_add(besides), awake: awake.saturating_add(besides) }
+        Held {
+            all: kept.saturating_add(besides),
+            awake: awake.saturating_add(besides),
+            wakes: plan.wakes(accesses, start),
+        }
     }
 }

@@ -74,6 +74,8 @@ pub struct Stats {
     pub permutations: [u64; 2],
     /// Bits of memories that outlive the run, as it finds them; of random access memories what its accesses come to, at most.
     pub found_bits: u64,
+    /// How often wires of memories wake that rest, at most, with a backend that packs those.
+    pub wakes: u64,
     /// Bits of such memories as it leaves them, at most.
     pub left_bits: u64,
     /// Stretches of the program with ANDs, from one value that is opened to the next, of which the
@@ -153,6 +155,9 @@ impl Module {
             add(&mut stats.found_bits, u64::from(!memory.is_new), found);
             add(&mut stats.left_bits, u64::from(memory.is_kept()), left);
         }
+        // All that are no random access memories wake at once.
+        let wakes_at_once = |memory: &NamedMemory| !memory.is_new && memory.carried().is_none();
+        add(&mut stats.wakes, u64::from(self.memories.iter().any(wakes_at_once)), 1);
         let values = alive_bits(&self.main, &self.functions);
         add(&mut stats.live_bits, 1, values);
         add(&mut stats.awake_bits, 1, values);
@@ -244,6 +249,7 @@ impl Stats {
         }
         raise(&mut self.live_bits, other.live_bits);
         raise(&mut self.awake_bits, other.awake_bits);
+        raise(&mut self.wakes, other.wakes);
         raise(&mut self.reveals, other.reveals);
         raise(&mut self.revealed_bits, other.revealed_bits);
         raise(&mut self.tossed_bits, other.tossed_bits);
@@ -573,6 +579,7 @@ impl Tally {
         }
         add(&mut self.stats.live_bits, 1, held.all);
         add(&mut self.stats.awake_bits, 1, held.awake);
+        add(&mut self.stats.wakes, weight, held.wakes);
         if start.ands > 0 {
             self.course.and_depth();
         }

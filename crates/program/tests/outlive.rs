@@ -350,6 +350,11 @@ fn bits_that_are_found_and_left_are_counted() {
     let plan = updates(3000, 2000, "found").memories()[0].plan().unwrap().clone();
     let counts = (plan.woken_wires(16), plan.resting_wires());
     assert_eq!((stats.found_bits, stats.left_bits), counts, "what its accesses come to, and all");
+    assert_eq!(
+        stats.wakes,
+        1 + 16 * plan.trees.len() as u64,
+        "at first, and each access in each tree"
+    );
 }
 
 /// Rows of a memory are no values beside it, and most of a tree rests.

@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Memories that are to end.
 #[derive(Default)]
 pub(crate) struct Ending {
-    /// Those that the own owner wants to end, until they have; and whether the leader has heard of it.
+    /// Those that the own owner wants to end, until they have; and whether the leader has heard of it on this connection.
     own: BTreeMap<String, bool>,
-    /// Those that the peer's does, where this side leads.
+    /// Those that the peer's does, where this side leads: [`MOST_ENDS`] at most.
     peers: BTreeSet<String>,
 }
 
@@ -64,7 +64,7 @@ impl Inner {
                 self.has_ended(name);
             } else if Instant::now() >= end {
                 let what = format!(
-                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; it ends after that, and `status` no longer lists it then"
+                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; it ends after that, unless this service starts again before, and `status` no longer lists it then"
                 );
                 return Err(ServiceError::new(ErrorKind::Unavailable, what));
             }
@@ -95,6 +95,11 @@ impl Inner {
         untold.map(|(name, _)| name.clone()).take(MOST_ENDS).collect()
     }
 
+    /// The leader may be another process than the one that was told.
+    pub(crate) fn tell_ends_again(&self) {
+        lock(&self.ending).own.values_mut().for_each(|told| *told = false);
+    }
+
     /// The leader has heard of these.
     pub(crate) fn told_ends(&self, told: &[String]) {
         let mut ending = lock(&self.ending);
@@ -103,16 +108,22 @@ impl Inner {
         }
     }
 
-    /// The peer's owner wants these to end. What this side does not hold it does not remember.
+    /// The peer's owner wants these to end. Between two sessions this side holds nothing that it could compare them with.
     pub(crate) fn peer_ends(&self, names: &[String]) {
-        let mut held = names.iter().filter(|name| self.holds().held(name).is_some()).peekable();
-        if held.peek().is_some() {
-            lock(&self.ending).peers.extend(held.cloned());
+        let mut ending = lock(&self.ending);
+        for name in names {
+            if ending.peers.len() < MOST_ENDS {
+                ending.peers.insert(name.clone());
+            }
+        }
+        drop(ending);
+        if !names.is_empty() {
             self.changed();
         }
     }
 
-    /// The next memory that ends in this lane, which this side leads. Of those that its session does not hold nothing is left to do.
+    /// The next memory that is to end of those that the session of this lane holds, which runs nothing. Of others nothing is left to do: a memory
+    /// that begins later is another one.
     pub(crate) fn next_ending(&self, lane: &Lane, held: &NamedMemories) -> Option<String> {
         if lane.small {
             return None;

@@ -21,6 +21,7 @@ use cenote_testkit::run::{
     expected, extendable_pair, patient_pair, program_job, run_program, sessions_over, smallest,
     with_pool,
 };
+use rustix::net::sockopt::set_socket_send_buffer_size;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -293,7 +294,13 @@ fn a_channel_of_its_own_costs_hellos_pace_and_orders() {
 
 /// Two channels over pairs of sockets, which hold far less than the tables of a chunk.
 fn narrow_pair() -> (Channels, Channels) {
-    let ends = || UnixStream::pair().expect("sockets");
+    let ends = || {
+        let ends = UnixStream::pair().expect("sockets");
+        for end in [&ends.0, &ends.1] {
+            set_socket_send_buffer_size(end, 8 << 10).expect("a size");
+        }
+        ends
+    };
     let (control, data) = (ends(), ends());
     let side = |control, data| {
         let mut data = Some(data);

@@ -377,7 +377,7 @@ impl Plan {
         let (mut puts, mut price) = (0, Price::default());
         for tree in &self.trees {
             puts += tree.blocks as u64;
-            price.opens += ((tree.blocks - 1) / tree.puts_together(self.needs.most_awake)) as u64;
+            price.opens += tree.waits_for_room(self.needs.most_awake);
             price.ands += tree.blocks as u64 * tree.put_ands();
             price.tossed += (tree.blocks * tree.depth) as u64;
         }
@@ -449,6 +449,31 @@ impl Plan {
                 self.trees.iter().map(tree).fold(positions, u64::saturating_add)
             }
         }
+    }
+
+    /// How often wires wake in a run with so many accesses, at most, with a machine that packs: of a memory that was put away what is scanned and the
+    /// stashes at the first, of a tree what rests on the paths of an access, or of rows that are put in together.
+    #[must_use]
+    pub fn wakes(&self, accesses: u64, start: Start) -> u64 {
+        let most = self.needs.most_awake as u64;
+        let tree = |tree: &TreeShape| {
+            let (all, a_path) = (tree.buckets(u64::MAX), tree.buckets(1));
+            let filled = match start {
+                Start::Rows => tree.waits_for_room(self.needs.most_awake),
+                Start::Found | Start::Zeros => 0,
+            };
+            let each = match start {
+                // All that there is wakes once.
+                Start::Found if all <= most => accesses.min(1 << tree.depth),
+                Start::Zeros | Start::Rows if all <= most => 0,
+                // As many paths as may stay awake come first.
+                Start::Zeros => accesses.saturating_sub(most / (3 * a_path)),
+                Start::Found | Start::Rows => accesses,
+            };
+            filled.saturating_add(each)
+        };
+        let at_first = u64::from(start == Start::Found && accesses > 0);
+        self.trees.iter().map(tree).fold(at_first, u64::saturating_add)
     }
 
     /// What it takes to begin with zeros, also for a memory that may begin with given rows.
@@ -550,6 +575,11 @@ impl TreeShape {
     pub(super) fn puts_together(&self, most_awake: usize) -> usize {
         let fits = |puts: &usize| self.buckets(2 * *puts as u64) <= most_awake as u64 / 2;
         (0..=self.depth).map(|log| 1 << log).take_while(fits).last().unwrap_or(1)
+    }
+
+    /// How often that happens while all rows are put in.
+    fn waits_for_room(&self, most_awake: usize) -> u64 {
+        ((self.blocks - 1) / self.puts_together(most_awake)) as u64
     }
 
     /// Bits of all slots of the stash.

@@ -227,7 +227,7 @@ impl Work {
 
     /// Bits of a place.
     fn index(self) -> usize {
-        (usize::BITS - (self.blocks - 1).leading_zeros()).max(1) as usize
+        index_bits(self.blocks)
     }
 
     /// Every other one was there before, so that rows other than zeros are read.
@@ -284,8 +284,13 @@ const fn name(plan: &Plan) -> &'static str {
     }
 }
 
+/// Bits of a place of so many.
+fn index_bits(blocks: usize) -> usize {
+    (usize::BITS - (blocks - 1).leading_zeros()).max(1) as usize
+}
+
 fn worth(plan: &Plan) -> u128 {
-    let each = plan.access(plan.needs.blocks.ilog2() as usize + 1, Kind::Update).times(LIFE);
+    let each = plan.access(index_bits(plan.needs.blocks), Kind::Update).times(LIFE);
     plan.start().and(each).and(plan.upkeep(LIFE)).worth(ANDS_PER_OPENING)
 }
 

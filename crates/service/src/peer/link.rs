@@ -133,6 +133,7 @@ pub(crate) fn answered(inner: &Inner, news: &News, answer: &Answer) -> Result<()
 pub(crate) fn news(inner: &Inner, first: bool) -> Result<News, ServiceError> {
     let own = News { stopping: inner.is_stopping(), head: inner.audit.head(), ..News::default() };
     if first {
+        inner.tell_ends_again();
         let open = jobs::own_open(&inner.db)?;
         return Ok(News { open: Some(open).filter(|open| open.len() <= MOST_NAMES), ..own });
     }

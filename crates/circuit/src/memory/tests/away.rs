@@ -169,7 +169,12 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
         // All cells of a tree at once; before that what is no bucket, if it was found.
         let woken = &g.woken[first..];
         let found = usize::from(is_put_away(step));
-        assert!(woken.len() <= plan.trees.len() + found, "{:?}", plan.layout);
+        let wakes = |accesses, start| plan.wakes(accesses, start) as usize;
+        let at_most = if found == 1 { wakes(1, Start::Found) } else { plan.trees.len() };
+        assert!(woken.len() <= at_most, "{:?}", plan.layout);
+        if step + 1 == steps && begun.0 == 0 {
+            assert!(g.woken.len() <= wakes(steps, at_first), "{:?}", plan.layout);
+        }
         let most = if found == 1 || !plan.trees.is_empty() { plan.woken_wires(1) } else { 0 };
         assert!(woken.iter().sum::<usize>() as u64 <= most, "{:?}", plan.layout);
     }
@@ -213,6 +218,7 @@ fn rows_rest_while_more_are_put_in() {
         assert_eq!(g.inner.taken, plan.start(), "{layout:?}");
         assert!(g.inner.opened.iter().all(|bits| bits == &[false]), "flags of overflow alone");
         assert!(g.woken.len() <= opens, "all that wakes does at once");
+        assert_eq!(plan.wakes(0, Start::Rows), opens as u64, "{layout:?}");
         let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
         let away = ram.put_away(&mut g).unwrap();
         let all = away.cells.iter().map(Resting::wires).sum::<usize>() as u64;

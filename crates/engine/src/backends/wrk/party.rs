@@ -351,21 +351,23 @@ impl Request<'_> {
     /// Puts fresh shares into the slots, and says what the masks at rest differ by from them. The next shares are taken when the peer has taken as many:
     /// what is made for one piece waits there.
     fn say_corrections(&mut self, cells: &[(&Resting, &[usize])]) -> Result<Corrections, Fault> {
-        let masks = cells.iter().flat_map(|(resting, slots)| {
+        let mut masks = cells.iter().flat_map(|(resting, slots)| {
             slots.iter().enumerate().map(|(i, &slot)| (slot, resting.own(i)))
         });
-        let masks: Secret<Vec<(usize, bool)>> = masks.collect();
+        let mut left: usize = cells.iter().map(|(_, slots)| slots.len()).sum();
         let mut said = Corrections::default();
-        for piece in masks.chunks(MAX_TAKE) {
+        while left > 0 {
+            let piece = left.min(MAX_TAKE);
             let Core { depot, channel, .. } = &mut *self.core;
-            let fresh = depot.take_shares(channel, piece.len())?;
+            let fresh = depot.take_shares(channel, piece)?;
             channel.set_phase(Phase::Online);
-            let own = piece.iter().zip(fresh.iter()).map(|(&(slot, own), &share)| {
+            let own = masks.by_ref().take(piece).zip(fresh.iter()).map(|((slot, own), &share)| {
                 self.masks.shares[slot] = share;
                 own ^ share.bit()
             });
             let own = bits::pack(own);
-            self.core.exchange_corrections(own, piece.len(), &mut said)?;
+            self.core.exchange_corrections(own, piece, &mut said)?;
+            left -= piece;
         }
         Ok(said)
     }

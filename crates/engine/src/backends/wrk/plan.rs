@@ -41,7 +41,7 @@ pub(super) fn plan(plan: &mut Plan, params: &WrkParams, demand: &Demand) {
         plan.then(Phase::Preprocess, one.times(extensions(params, demand)));
     }
     inputs(params, demand, plan);
-    returns(params, demand.stats.found_bits, plan);
+    returns(params, &demand.stats, plan);
     let refills = ands.div_ceil(params.triples() as u64);
     let pool = params.pool.filter(|_| refills > 0).unwrap_or(0) as u64;
     let made = refills.saturating_mul(params.batch as u64).saturating_add(pool);
@@ -230,15 +230,19 @@ fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
     plan.then(Phase::Online, input_row(&row));
 }
 
-/// Kept wires that come back: a share each, and corrections and proofs of both sides.
-fn returns(params: &WrkParams, bits: u64, plan: &mut Plan) {
-    if bits == 0 {
+/// Kept wires that come back: a share each, and, as often as some wake, corrections and proofs of both sides.
+fn returns(params: &WrkParams, stats: &Stats, plan: &mut Plan) {
+    let (bits, wakes) = (stats.found_bits, stats.wakes);
+    if wakes == 0 {
         return;
     }
-    let pieces = bits.div_ceil(MAX_TAKE as u64);
-    plan.then(Phase::Preprocess, shares(params, bits));
-    let corrections = Flow::default().crosses(packed(bits), pieces).crosses(16, 1);
-    plan.then(Phase::Online, corrections.waits(2 * pieces + 1));
+    let pieces = bits.div_ceil(MAX_TAKE as u64).max(wakes);
+    if bits > 0 {
+        plan.then(Phase::Preprocess, shares(params, bits));
+    }
+    let corrections = Flow::default().crosses(packed(bits), pieces);
+    let proofs = Flow::default().crosses(16, 1).times(wakes);
+    plan.then(Phase::Online, corrections.and(proofs).waits(2 * pieces + wakes));
 }
 
 /// Inputs that go together, as the garbler sends and receives.
