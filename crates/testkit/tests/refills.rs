@@ -1,6 +1,7 @@
 //! Refills of `wrk` on a channel of their own: requests wait for them only when nothing is ready, both sides
 //! take the same items, and memory does not grow with a request.
 
+use std::net::Shutdown;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -292,8 +293,9 @@ fn a_channel_of_its_own_costs_hellos_pace_and_orders() {
     assert_eq!(two[1] - one[1], hello + field + 24 * wagon);
 }
 
-/// Two channels over pairs of sockets, which hold far less than the tables of a chunk.
-fn narrow_pair() -> (Channels, Channels) {
+/// Two channels over pairs of sockets, which hold far less than the tables of a chunk. The line of the data channel is cut as the garbler sends the
+/// frame of this number on it, counted from 1.
+fn narrow_pair(cut: usize) -> (Channels, Channels) {
     let ends = || {
         let ends = UnixStream::pair().expect("sockets");
         for end in [&ends.0, &ends.1] {
@@ -302,13 +304,63 @@ fn narrow_pair() -> (Channels, Channels) {
         ends
     };
     let (control, data) = (ends(), ends());
+    let line = data.0.try_clone().expect("a descriptor");
     let side = |control, data| {
         let mut data = Some(data);
         let mut channel = unix_channel(control).expect("a channel");
         channel.set_work_limit(LIMIT);
         Channels::new(channel, move |_| unix_channel(data.take().expect("one data channel")))
     };
-    (side(control.0, data.0), side(control.1, data.1))
+    let (garbler, evaluator) = (side(control.0, data.0), side(control.1, data.1));
+    let mut line = Some(line);
+    let garbler = garbler.on_open(move |_, data| {
+        let (line, mut frames) = (line.take(), 0);
+        data.tamper(move |_| {
+            frames += 1;
+            if let Some(line) = line.as_ref().filter(|_| frames == cut) {
+                line.shutdown(Shutdown::Both).expect("a line");
+            }
+            Fate::Pass
+        });
+    });
+    (garbler, evaluator)
+}
+
+/// A data channel that breaks while the other line stays ends the session on both sides, wherever refills are.
+#[test]
+fn a_data_channel_that_breaks_ends_the_session() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    for cut in [1, 2, 7, 40, 200] {
+        let began = Instant::now();
+        let (garbler, evaluator) = sessions_over(narrow_pair(cut), &config, 7, |session, role| {
+            compute(session, role, 50_000, 1)
+        });
+        let broke = |end: &Result<(), Fault>| matches!(end, Err(Fault::Transport(_)));
+        let told = |end: &Result<(), Fault>| broke(end) || *end == Err(Fault::PeerAborted);
+        assert!(told(&garbler) && told(&evaluator), "{cut}: {garbler:?} {evaluator:?}");
+        assert!(broke(&garbler) || broke(&evaluator), "{cut}: {garbler:?} {evaluator:?}");
+        assert!(began.elapsed() < LIMIT / 2, "{cut}");
+    }
+}
+
+/// A data channel on which nothing comes any more, while the other line is well, ends the session when its time is over.
+#[test]
+fn a_data_channel_that_stalls_ends_the_session() {
+    let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
+    for (side, last) in [(Role::Garbler, 5), (Role::Evaluator, 30)] {
+        let channels = extendable_pair(Duration::from_secs(2), move |role, data| {
+            let mut frames = 0;
+            data.tamper(move |_| {
+                frames += usize::from(role == side);
+                if frames > last { Fate::Drop } else { Fate::Pass }
+            });
+        });
+        let (garbler, evaluator) =
+            sessions_over(channels, &config, 7, |session, role| compute(session, role, 50_000, 1));
+        let ended =
+            |end: &Result<(), Fault>| matches!(end, Err(Fault::Transport(_) | Fault::PeerAborted));
+        assert!(ended(&garbler) && ended(&evaluator), "{side}: {garbler:?} {evaluator:?}");
+    }
 }
 
 /// The evaluator waits for triples where the garbler has tables to send that the line does not hold: only who
@@ -317,7 +369,7 @@ fn narrow_pair() -> (Channels, Channels) {
 fn whoever_waits_for_items_takes_what_the_peer_sends() {
     let config = with_pool(Backend::Wrk, PoolChoice::Kept(1073));
     for counted in [0, 50_000] {
-        let (garbler, evaluator) = sessions_over(narrow_pair(), &config, 7, |session, role| {
+        let (garbler, evaluator) = sessions_over(narrow_pair(0), &config, 7, |session, role| {
             let program = TestProgram(Kind::Ands(50_000));
             let job = program_job(&program, role, &program.inputs(1), Receivers::Both)?;
             session.run(&job.of_ands(counted)).map(drop)
