@@ -19,7 +19,7 @@ use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
 use crate::infer::bits_for;
 use crate::liveness::alive_bits;
-use crate::memory::{DynReactive, Held, Step};
+use crate::memory::{DynReactive, Held, Step, found_and_left};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
 use crate::rounds::Recorded;
@@ -148,16 +148,9 @@ impl Module {
             }
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
-        for memory in &self.memories {
-            let bits = memory.shape.bits() as u64;
-            let found = memory.carried().map_or(bits, |ram| ram.plan.woken_wires(ram.spends));
-            let left = memory.plan().map_or(bits, Plan::resting_wires);
-            add(&mut stats.found_bits, u64::from(!memory.is_new), found);
-            add(&mut stats.left_bits, u64::from(memory.is_kept()), left);
-        }
-        // All that are no random access memories wake at once.
-        let wakes_at_once = |memory: &NamedMemory| !memory.is_new && memory.carried().is_none();
-        add(&mut stats.wakes, u64::from(self.memories.iter().any(wakes_at_once)), 1);
+        let at_once;
+        (stats.found_bits, stats.left_bits, at_once) = found_and_left(&self.memories);
+        add(&mut stats.wakes, 1, at_once);
         let values = alive_bits(&self.main, &self.functions);
         add(&mut stats.live_bits, 1, values);
         add(&mut stats.awake_bits, 1, values);

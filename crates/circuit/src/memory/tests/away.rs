@@ -166,22 +166,24 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             assert_eq!(value_of(&read), before, "step {step}");
             here.into_iter().for_each(|row| *row = word);
         }
-        // All cells of a tree at once; before that what is no bucket, if it was found.
-        let woken = &g.woken[first..];
-        let found = usize::from(is_put_away(step));
-        let wakes = |accesses, start| plan.wakes(accesses, start) as usize;
-        let at_most = if found == 1 { wakes(1, Start::Found) } else { plan.trees.len() };
-        assert!(woken.len() <= at_most, "{:?}", plan.layout);
+        wakes_as_planned(plan, &g.woken[first..], is_put_away(step));
         if step + 1 == steps && begun.0 == 0 {
-            assert!(g.woken.len() <= wakes(steps, at_first), "{:?}", plan.layout);
+            let most = plan.wakes(steps, at_first);
+            assert!(g.woken.len() as u64 <= most, "{:?}", plan.layout);
         }
-        let most = if found == 1 || !plan.trees.is_empty() { plan.woken_wires(1) } else { 0 };
-        assert!(woken.iter().sum::<usize>() as u64 <= most, "{:?}", plan.layout);
     }
     for (i, expected) in array.iter().enumerate() {
         assert_eq!(value_of(&ram.row(&mut g, i).unwrap()), *expected);
     }
     g
+}
+
+/// What an access woke: all cells of a tree at once; before that what is no bucket, if the memory was found.
+fn wakes_as_planned(plan: &Plan, woken: &[usize], is_found: bool) {
+    let at_most = if is_found { plan.wakes(1, Start::Found) } else { plan.trees.len() as u64 };
+    assert!(woken.len() as u64 <= at_most, "{:?}", plan.layout);
+    let most = if is_found || !plan.trees.is_empty() { plan.woken_wires(1) } else { 0 };
+    assert!(woken.iter().sum::<usize>() as u64 <= most, "{:?}", plan.layout);
 }
 
 /// A memory that is put away goes on as it would have, gate by gate and opening by opening.
