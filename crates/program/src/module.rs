@@ -180,6 +180,25 @@ pub(crate) struct Body {
 }
 
 impl Module {
+    /// Bits of memories that outlive the run, as it finds them and as it leaves them, at most; and how often those wake that are no random access
+    /// memories: all at once.
+    pub(crate) fn found_and_left(&self) -> (u64, u64, u64) {
+        let (mut found_bits, mut left_bits, mut wakes) = (0u64, 0u64, 0);
+        for memory in &self.memories {
+            let bits = memory.shape.bits() as u64;
+            if !memory.is_new {
+                let found = memory.carried().map_or(bits, |ram| ram.plan.woken_wires(ram.spends));
+                found_bits = found_bits.saturating_add(found);
+                wakes = wakes.max(u64::from(memory.carried().is_none()));
+            }
+            if memory.is_kept() {
+                let left = memory.plan().map_or(bits, Plan::resting_wires);
+                left_bits = left_bits.saturating_add(left);
+            }
+        }
+        (found_bits, left_bits, wakes)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -19,7 +19,7 @@ use crate::each_lane::{EachLane, each_lane, groups};
 use crate::fold::Folded;
 use crate::infer::bits_for;
 use crate::liveness::alive_bits;
-use crate::memory::{DynReactive, Held, Step, found_and_left};
+use crate::memory::{DynReactive, Held, Step};
 use crate::module::{Body, LastingRam, Module, NamedMemory};
 use crate::op::{Block, Statement, WordOp};
 use crate::rounds::Recorded;
@@ -149,7 +149,7 @@ impl Module {
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
         let at_once;
-        (stats.found_bits, stats.left_bits, at_once) = found_and_left(&self.memories);
+        (stats.found_bits, stats.left_bits, at_once) = self.found_and_left();
         add(&mut stats.wakes, 1, at_once);
         let values = alive_bits(&self.main, &self.functions);
         add(&mut stats.live_bits, 1, values);
