@@ -145,7 +145,9 @@ def tables(one):
     """How many rows the tables of a program have, by how they are kept."""
     ways = {}
     for memory in one.compiled().cost()["memories"]:
-        how = f"in {memory['trees']} trees" if memory["trees"] else "as square-root ORAM" if memory["levels"] else "scanned"
+        trees = memory["trees"]
+        in_trees = f"in {trees} trees" if trees > 1 else "in a tree"
+        how = in_trees if trees else "as square-root ORAM" if memory["levels"] else "scanned"
         ways.setdefault(how, []).append(memory["rows"])
     for how, rows in ways.items():
         count = f"{min(rows):,}" if min(rows) == max(rows) else f"{min(rows):,} to {max(rows):,}"

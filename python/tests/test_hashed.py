@@ -129,11 +129,12 @@ def test_a_hashed_map_is_a_dictionary_with_so_much_room(steps, n):
 
 @pytest.mark.parametrize("stash", [False, True])
 def test_an_entry_that_comes_late_takes_what_its_key_had_with_it(stash, monkeypatch):
-    crowded(monkeypatch, 3, buckets=1, slots=1)
-    first = [(INSERT, 5, 1, 15)] if stash else []
+    crowded(monkeypatch, 8, buckets=2, slots=1)
+    # Entries that stay, in both buckets.
+    first = [(INSERT, key, 1, 15) for key in range(-8, -1)] if stash else []
     # Put in for seven ticks; put in again for none, by which it goes; and in anew.
     steps = [*first, (INSERT, 3, 7, 7), (INSERT, 3, 8, 0), (GET, 3, 0, 0), (INSERT, 3, 9, 2), (GET, 3, 0, 0)]
-    before, got, (put, _, held), *_ = work(**columns(steps), steps=len(steps), n=3, timed=True, hashed=True)
+    before, got, (put, _, held), *_ = work(**columns(steps), steps=len(steps), n=9, timed=True, hashed=True)
     here = slice(len(first), None)
     assert put[here] == [True, False, False, True, False]
     assert held[here] == [True, False, False, True, True]

@@ -257,6 +257,23 @@ def test_ten_thousand_cards_and_a_stream_of_requests():
     assert seen >= {(False, False, True), (False, True, True), (True, False, True)}
 
 
+def test_what_a_list_of_ten_thousand_cards_takes_is_what_its_page_says():
+    said = " ".join(standing.__doc__.split())
+    millions = {"pay": 0.336, "bring_in": 1720, "take_back": 2410}
+    for text in (
+        "a payment takes 336,000 ANDs",
+        "which takes 1.72 billion",
+        "bucket by bucket, in 2.41 billion",
+        "16,384 for 10,000 cards",
+    ):
+        assert text in said
+    for name, expected in millions.items():
+        ands = getattr(standing, name).compile(n=10_000, **({"q": 1} if name == "pay" else {})).cost()["ands"]
+        assert ands / 1e6 == pytest.approx(expected, rel=0.005), name
+    plan = _map_memory.plan_of(cn.Map[standing.Card, standing.Reason, 10_000, standing.LIFE, standing.Day])
+    assert plan.buckets == 16_384
+
+
 def put_in_buckets(parts, entries, plan):
     """Puts cards into an empty map as it is held: each in its bucket or, if that is full, in the stash."""
     filled, aside = [[] for _ in range(plan.buckets)], []

@@ -148,8 +148,8 @@ impl Module {
             }
         }
         let mut stats = self.stats_on(tally, &self.main, params)?;
-        let at_once;
-        (stats.found_bits, stats.left_bits, at_once) = self.found_and_left();
+        let (found, left, at_once) = self.found_and_left();
+        (stats.found_bits, stats.left_bits) = (found, left);
         add(&mut stats.wakes, 1, at_once);
         let values = alive_bits(&self.main, &self.functions);
         add(&mut stats.live_bits, 1, values);

@@ -22,13 +22,51 @@ const ENDS: Duration = Duration::from_secs(20);
 /// Between two looks of whoever waits.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Names that the peer's owner may want to end at once.
+const MOST_WISHES: usize = 16 * MOST_ENDS;
+
 /// Memories that are to end.
 #[derive(Default)]
 pub(crate) struct Ending {
     /// Those that the own owner wants to end, until they have; and whether the leader has heard of it on this connection.
     own: BTreeMap<String, bool>,
-    /// Those that the peer's does, where this side leads: [`MOST_ENDS`] at most.
+    /// Those that the peer's does, where this side leads.
     peers: BTreeSet<String>,
+}
+
+impl Ending {
+    /// What the leader has not heard of yet.
+    fn to_tell(&self) -> Vec<String> {
+        let untold = self.own.iter().filter(|(_, told)| !**told);
+        untold.map(|(name, _)| name.clone()).take(MOST_ENDS).collect()
+    }
+
+    /// The leader has heard of these.
+    fn told(&mut self, names: &[String]) {
+        for name in names {
+            self.own.entry(name.clone()).and_modify(|told| *told = true);
+        }
+    }
+
+    /// The leader may be another process than the one that was told.
+    fn tell_again(&mut self) {
+        self.own.values_mut().for_each(|told| *told = false);
+    }
+
+    /// The peer's owner wants these to end.
+    fn wished(&mut self, names: impl Iterator<Item = String>) {
+        for name in names {
+            if self.peers.len() < MOST_WISHES {
+                self.peers.insert(name);
+            }
+        }
+    }
+
+    /// A session that runs nothing holds these memories. Of others nothing is left to do: one that begins later is another one.
+    fn keep(&mut self, is_held: impl Fn(&str) -> bool) {
+        self.own.retain(|name, _| is_held(name));
+        self.peers.retain(|name| is_held(name));
+    }
 }
 
 impl Inner {
@@ -64,7 +102,7 @@ impl Inner {
                 self.has_ended(name);
             } else if Instant::now() >= end {
                 let what = format!(
-                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; it ends after that, unless this service starts again before, and `status` no longer lists it then"
+                    "memory `{name}` has not ended yet: another job runs in its lane, or the peer is away; it ends after that, unless a service starts again before, and `status` no longer lists it then"
                 );
                 return Err(ServiceError::new(ErrorKind::Unavailable, what));
             }
@@ -90,49 +128,44 @@ impl Inner {
         if self.config.peer.role == Role::Garbler {
             return Vec::new();
         }
-        let ending = lock(&self.ending);
-        let untold = ending.own.iter().filter(|(_, told)| !**told);
-        untold.map(|(name, _)| name.clone()).take(MOST_ENDS).collect()
+        lock(&self.ending).to_tell()
     }
 
-    /// The leader may be another process than the one that was told.
+    /// A connection to the peer begins.
     pub(crate) fn tell_ends_again(&self) {
-        lock(&self.ending).own.values_mut().for_each(|told| *told = false);
+        lock(&self.ending).tell_again();
     }
 
     /// The leader has heard of these.
     pub(crate) fn told_ends(&self, told: &[String]) {
-        let mut ending = lock(&self.ending);
-        for name in told {
-            ending.own.entry(name.clone()).and_modify(|told| *told = true);
-        }
+        lock(&self.ending).told(told);
     }
 
-    /// The peer's owner wants these to end. Between two sessions this side holds nothing that it could compare them with.
+    /// The peer's owner wants these to end. What the session does not hold has ended; without one, the next will say.
     pub(crate) fn peer_ends(&self, names: &[String]) {
-        let mut ending = lock(&self.ending);
-        for name in names {
-            if ending.peers.len() < MOST_ENDS {
-                ending.peers.insert(name.clone());
-            }
-        }
-        drop(ending);
-        if !names.is_empty() {
+        let lane = self.holds();
+        let there = names.iter().filter(|name| !lane.is_ready() || lane.held(name).is_some());
+        let there: Vec<String> = there.cloned().collect();
+        if !there.is_empty() {
+            lock(&self.ending).wished(there.into_iter());
             self.changed();
         }
     }
 
-    /// The next memory that is to end of those that the session of this lane holds, which runs nothing. Of others nothing is left to do: a memory
-    /// that begins later is another one.
-    pub(crate) fn next_ending(&self, lane: &Lane, held: &NamedMemories) -> Option<String> {
-        if lane.small {
-            return None;
+    /// The session of this lane holds these memories, and runs nothing.
+    pub(crate) fn forget_ended(&self, lane: &Lane, held: &NamedMemories) {
+        if !lane.small {
+            lock(&self.ending).keep(|name| held.list().any(|memory| memory.name == name));
         }
-        let is_held = |name: &String| held.list().any(|memory| memory.name == *name);
-        let mut ending = lock(&self.ending);
-        ending.own.retain(|name, _| is_held(name));
-        ending.peers.retain(is_held);
-        ending.own.keys().chain(&ending.peers).next().cloned()
+    }
+
+    /// The next memory to end in this lane, which this side leads.
+    pub(crate) fn next_ending(&self, lane: &Lane, held: &NamedMemories) -> Option<String> {
+        self.forget_ended(lane, held);
+        let ending = lock(&self.ending);
+        let mut names = ending.own.keys().chain(&ending.peers);
+        // The peer may have wished another one in between.
+        names.find(|name| !lane.small && held.list().any(|memory| memory.name == **name)).cloned()
     }
 
     /// A memory has ended on this side: for both logs.
@@ -152,5 +185,40 @@ impl Inner {
         ending.peers.remove(name);
         drop(ending);
         self.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_leader_is_told_once_on_each_connection_until_the_memory_is_gone() {
+        let mut ending = Ending::default();
+        ending.own.extend([("a".to_owned(), false), ("b".to_owned(), false)]);
+        assert_eq!(ending.to_tell(), names(&["a", "b"]));
+        ending.told(&names(&["a", "unknown"]));
+        assert_eq!(ending.to_tell(), names(&["b"]));
+        ending.told(&names(&["b"]));
+        assert!(ending.to_tell().is_empty());
+        ending.tell_again();
+        assert_eq!(ending.to_tell(), names(&["a", "b"]));
+        ending.keep(|name| name == "b");
+        assert_eq!(ending.to_tell(), names(&["b"]));
+    }
+
+    #[test]
+    fn what_a_peer_wishes_is_bounded_and_goes_with_the_memory() {
+        let mut ending = Ending::default();
+        ending.wished(["a", "b", "b"].map(str::to_owned).into_iter());
+        ending.keep(|name| name != "a");
+        assert!(ending.peers.iter().eq(["b"]));
+        ending.wished((0..2 * MOST_WISHES).map(|number| number.to_string()));
+        assert_eq!(ending.peers.len(), MOST_WISHES);
+        assert!(ending.own.is_empty(), "no wish of the own owner's");
     }
 }

@@ -602,8 +602,7 @@ fn lead_jobs(
 /// The evaluator's side: does what comes next, if its owner permits.
 fn follow(inner: &Inner, lane: &Lane, session: &mut Session) -> Result<(), Fault> {
     loop {
-        // The leader says which; what an owner wants to end that is not there any more is forgotten here.
-        inner.next_ending(lane, session.memories());
+        inner.forget_ended(lane, session.memories());
         match received(session, ORDER, MAX_ORDER, |bytes| ordered(inner, lane, bytes))? {
             Order::End => return Ok(()),
             Order::Save => session.save()?,

@@ -133,7 +133,7 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
     };
     // Since when it goes on, and whether it was found then.
     let mut begun = (0, if is_given { Start::Rows } else { Start::Zeros });
-    let at_first = begun.1;
+    let (at_first, mut woken_before) = (begun.1, 0);
     for step in 0..steps {
         if is_put_away(step) {
             let resting = g.cells.values().map(Vec::len).sum::<usize>() as u64;
@@ -150,6 +150,7 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
                 awake <= plan.resting_wires() && awake <= plan.awake_wires(steps, at_first, true)
             );
             begun = (step, Start::Found);
+            woken_before = g.woken.len();
             ram = Ram::found(&mut g, plan.clone(), away).unwrap();
         }
         let place = dice.below(blocks as u64 + 1);
@@ -167,10 +168,8 @@ fn against_an_array(plan: &Plan, steps: u64, is_put_away: impl Fn(u64) -> bool) 
             here.into_iter().for_each(|row| *row = word);
         }
         wakes_as_planned(plan, &g.woken[first..], is_put_away(step));
-        if step + 1 == steps && begun.0 == 0 {
-            let most = plan.wakes(steps, at_first);
-            assert!(g.woken.len() as u64 <= most, "{:?}", plan.layout);
-        }
+        let (woken, most) = (g.woken.len() - woken_before, plan.wakes(step + 1 - begun.0, begun.1));
+        assert!(woken as u64 <= most, "{:?}", plan.layout);
     }
     for (i, expected) in array.iter().enumerate() {
         assert_eq!(value_of(&ram.row(&mut g, i).unwrap()), *expected);
@@ -203,6 +202,13 @@ fn memories_are_arrays_wherever_they_are_put_away() {
     }
     let plan = Plan::new(needs(300, 16, false), nested(2, 3)).unwrap();
     against_an_array(&plan, 3_000, |step| step % 100 == 0);
+    // Where all may stay awake nothing rests that was not put away, and where some may the first accesses wake nothing.
+    for (most_awake, wakes) in [(1 << 20, 1..=200), (40_000, 100..=1 + 2 * 595)] {
+        let needs = Needs { most_awake, ..needs(300, 16, false) };
+        let plan = Plan::new(needs, nested(2, 3)).unwrap();
+        let g = against_an_array(&plan, 600, |step| step == 5);
+        assert!(wakes.contains(&g.woken.len()), "{most_awake}: {}", g.woken.len());
+    }
 }
 
 /// Rows that are put in rest as well: behind an opening, one for so many rows as the plan says.

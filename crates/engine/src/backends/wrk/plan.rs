@@ -230,19 +230,22 @@ fn inputs(params: &WrkParams, demand: &Demand, plan: &mut Plan) {
     plan.then(Phase::Online, input_row(&row));
 }
 
-/// Kept wires that come back: a share each, and, as often as some wake, corrections and proofs of both sides.
+/// Kept wires that come back, at most: a share each, and, as often as some wake, corrections and proofs of both sides. Shares of what rests within a
+/// run alone are few beside its ANDs, and not counted.
 fn returns(params: &WrkParams, stats: &Stats, plan: &mut Plan) {
     let (bits, wakes) = (stats.found_bits, stats.wakes);
     if wakes == 0 {
         return;
     }
-    let pieces = bits.div_ceil(MAX_TAKE as u64).max(wakes);
+    // Each time some wake there may be one that is not full.
+    let pieces = (bits / MAX_TAKE as u64).saturating_add(wakes);
     if bits > 0 {
         plan.then(Phase::Preprocess, shares(params, bits));
     }
-    let corrections = Flow::default().crosses(packed(bits), pieces);
+    let corrections = Flow::default().crosses(0, 1).times(pieces);
     let proofs = Flow::default().crosses(16, 1).times(wakes);
-    plan.then(Phase::Online, corrections.and(proofs).waits(2 * pieces + wakes));
+    let both = corrections.and(proofs).and(Flow::default().crosses(packed(bits), 0));
+    plan.then(Phase::Online, both.waits(pieces.saturating_mul(2).saturating_add(wakes)));
 }
 
 /// Inputs that go together, as the garbler sends and receives.
